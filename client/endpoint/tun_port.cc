@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint32_t kNetwork = 10u << 24;  // 10.0.0.0/8
 constexpr int kPrefix = 8;
 constexpr int kMtu = kPacketBytesMax;  // an IP packet is one of the HFI
-constexpr JobKey kIpJob = 0xffff;      // of all these interfaces, and nobody else
+constexpr JobKey kIpJob = 0xffff;      // of all these interfaces, and of no other program
 constexpr std::size_t kIpHeaderMin = 20;
 // On their way into the fabric; beyond that the interface drops, as any does.
 constexpr int kUnderWayMax = 1024;
@@ -29,7 +29,7 @@ std::string AddressText(NodeId node) {
   return fmt::format("{}.{}.{}.{}", a >> 24, a >> 16 & 0xff, a >> 8 & 0xff, a & 0xff);
 }
 
-// Whose address it is for; nothing if it is no IPv4, or for nobody here.
+// Whose address it is for; nothing if it is no IPv4, or for no hub here.
 std::optional<NodeId> DestinationOf(const Bytes& packet) {
   if (packet.size() < kIpHeaderMin || packet[0] >> 4 != 4) return std::nullopt;
   std::uint32_t address = 0;

@@ -58,7 +58,7 @@ absl::Status WindowSession::Open(Clock::time_point until) {
   return ended_ ? *ended_ : absl::OkStatus();
 }
 
-// The hub has to know that nobody waits for the window any more, or it would count for
+// The hub has to know that no call waits for the window any more, or it would count for
 // `--wait-endpoints`.
 void WindowSession::Withdraw() {
   grpc::ClientContext context;

@@ -1,6 +1,7 @@
 #include "client/lib/fabric_client.h"
 
 #include <grpcpp/create_channel.h>
+#include <grpcpp/impl/client_unary_call.h>
 
 #include <atomic>
 #include <climits>
@@ -30,7 +31,8 @@ std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address,
 
 FabricClient::FabricClient(std::string address, const Credentials& credentials)
     : address_(std::move(address)),
-      stub_(v1::Control::NewStub(OpenChannel(address_, credentials))) {}
+      channel_(OpenChannel(address_, credentials)),
+      stub_(v1::Control::NewStub(channel_)) {}
 
 template <typename Reply, typename Request>
 absl::StatusOr<Reply> FabricClient::Call(
@@ -42,6 +44,21 @@ absl::StatusOr<Reply> FabricClient::Call(
   const grpc::Status status = (stub_.get()->*call)(&context, request, &reply);
   if (!status.ok()) return ControllerError(status, address_);
   return reply;
+}
+
+absl::Status FabricClient::CallMethod(const google::protobuf::MethodDescriptor& method,
+                                      const google::protobuf::Message& request,
+                                      google::protobuf::Message* reply) {
+  using google::protobuf::Message;
+  const std::string path = fmt::format("/{}/{}", method.service()->full_name(), method.name());
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + deadline_);
+  const grpc::internal::RpcMethod unary(path.c_str(), grpc::internal::RpcMethod::NORMAL_RPC);
+  const grpc::Status status =
+      grpc::internal::BlockingUnaryCall<Message, Message, google::protobuf::MessageLite,
+                                        google::protobuf::MessageLite>(channel_.get(), unary,
+                                                                       &context, request, reply);
+  return ControllerError(status, address_);
 }
 
 absl::StatusOr<v1::VersionReply> FabricClient::Version() {
@@ -211,14 +228,6 @@ absl::StatusOr<v1::ResetFaultsReply> FabricClient::ResetFaults() {
   return Call(&v1::Control::Stub::ResetFaults, v1::ResetFaultsRequest(), deadline_);
 }
 
-absl::StatusOr<v1::ResetArbitersReply> FabricClient::ResetArbiters() {
-  return Call(&v1::Control::Stub::ResetArbiters, v1::ResetArbitersRequest(), deadline_);
-}
-
-absl::StatusOr<v1::RepeatWorkloadReply> FabricClient::RepeatWorkload() {
-  return Call(&v1::Control::Stub::RepeatWorkload, v1::RepeatWorkloadRequest(), deadline_);
-}
-
 absl::StatusOr<v1::BreakStreamsReply> FabricClient::BreakStreams(const std::string& process) {
   v1::BreakStreamsRequest request;
   request.set_process(process);
@@ -238,7 +247,7 @@ absl::Status FabricClient::WatchEvents(std::uint64_t after, bool follow,
     left = true;
     context.TryCancel();
   };
-  // Nothing may happen for long, and then nobody would see an interrupt.
+  // The stream may be silent for long, and an interrupt has to end it all the same.
   std::thread looking([&] {
     for (; follow && !left && !ended; std::this_thread::sleep_for(kLookEvery)) {
       if (InterruptGuard::raised()) leave();

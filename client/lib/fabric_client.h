@@ -24,6 +24,10 @@ class FabricClient {
   // Deadline of a call that only asks; calls that build or drain the fabric have their own.
   void set_deadline(Duration deadline) { deadline_ = deadline; }
 
+  // A method of the service by its descriptor; the messages are of its types.
+  absl::Status CallMethod(const google::protobuf::MethodDescriptor& method,
+                          const google::protobuf::Message& request,
+                          google::protobuf::Message* reply);
   absl::StatusOr<v1::VersionReply> Version();
   absl::StatusOr<v1::StatusReply> Status();
   absl::StatusOr<v1::ApplyReply> Apply(const v1::ApplyRequest& request, Duration deadline);
@@ -59,8 +63,6 @@ class FabricClient {
   // "": all.
   absl::StatusOr<v1::ListFaultsReply> ListFaults(const std::string& id);
   absl::StatusOr<v1::ResetFaultsReply> ResetFaults();
-  absl::StatusOr<v1::ResetArbitersReply> ResetArbiters();
-  absl::StatusOr<v1::RepeatWorkloadReply> RepeatWorkload();
   absl::StatusOr<v1::BreakStreamsReply> BreakStreams(const std::string& process);
   // Calls `batch` with what is kept after event `after`, and with `follow` with what comes; it may
   // return false to stop, which is CANCELLED here.
@@ -82,6 +84,7 @@ class FabricClient {
 
   std::string address_;
   Duration deadline_{10'000};
+  std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::Control::Stub> stub_;
 };
 

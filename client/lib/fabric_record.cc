@@ -129,10 +129,10 @@ absl::StatusOr<FabricRecord> FabricStore::Load(const std::string& name) const {
   std::ifstream file(path);
   if (!file) {
     const std::vector<std::string> names = Names();
-    return absl::NotFoundError(
-        fmt::format("no local fabric is called \"{}\"; {}", name,
-                    names.empty() ? "there is none, `percsctl up` starts one"
-                                  : fmt::format("there are: {}", fmt::join(names, ", "))));
+    return absl::NotFoundError(fmt::format(
+        "no local fabric is called \"{}\"; {}", name,
+        names.empty() ? "there is none, `percsctl up` starts one"
+                      : fmt::format("write --name {}", fmt::join(names, " or --name "))));
   }
   std::stringstream text;
   text << file.rdbuf();

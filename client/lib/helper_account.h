@@ -11,7 +11,7 @@ namespace percs {
 
 // PROMISE: whatever helpers do, what sharing cost beyond what it saved stays below 1/kShare of the
 // work, plus kReserve, plus the one round that spent the reserve. While sharing does not pay, it is
-// tried again less and less often: it also costs what nobody can measure, like caches gone cold.
+// tried again less and less often: it also has costs that are not measured, such as cold caches.
 class HelperAccount {
  public:
   static constexpr std::int64_t kShare = 16, kShareLeast = 512;

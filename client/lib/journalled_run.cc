@@ -1,11 +1,65 @@
 #include "client/lib/journalled_run.h"
 
+#include <algorithm>
+#include <filesystem>
+#include <vector>
+
+#include "client/lib/fabric_record.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "proto/scenario/commands.h"
+#include "proto/scenario/file.h"
 #include "proto/scenario/journal_file.h"
 #include "proto/window/endpoint_codec.h"
 
 namespace percs {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool HasJournal(const std::string& folder) {
+  std::error_code error;
+  return fs::is_regular_file(folder + "/journal", error);
+}
+
+// ` or`-joined folders in this one that have a journal, the first three by name.
+std::string JournalsIn(const std::string& folder) {
+  constexpr std::size_t kListed = 3;
+  std::vector<std::string> found;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (HasJournal(entry->path().string())) found.push_back(entry->path().string());
+  }
+  std::sort(found.begin(), found.end());
+  found.resize(std::min(found.size(), kListed));
+  return found.empty() ? "" : fmt::format("; did you mean \"{}\"?", fmt::join(found, "\" or \""));
+}
+
+}  // namespace
+
+absl::Status FindJournal(const std::string& path) {
+  std::error_code error;
+  if (fs::is_directory(path, error)) {
+    if (HasJournal(path)) return absl::OkStatus();
+    return absl::NotFoundError(
+        fmt::format("{}: there is no journal in this folder{}", path, JournalsIn(path)));
+  }
+  if (fs::exists(path, error)) return absl::OkStatus();
+  const auto store = FabricStore::Open();
+  const bool is_name =
+      store.ok() && CheckFabricName(path).ok() && HasJournal(store->FolderOf(path));
+  std::string nearest = is_name ? store->FolderOf(path) : "";
+  if (nearest.empty()) {
+    nearest = NearestPath(path, [](const std::string& name) {
+      std::error_code ignored;
+      return fs::is_regular_file(name, ignored) || HasJournal(name);
+    });
+  }
+  return absl::NotFoundError(
+      fmt::format("{}: no such file or folder{}", path,
+                  nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest)));
+}
 
 absl::StatusOr<JournalledRun> ReadJournalledRun(const std::string& journal, std::uint64_t number,
                                                 Disk& disk) {

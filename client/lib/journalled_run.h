@@ -27,4 +27,8 @@ struct JournalledRun {
 absl::StatusOr<JournalledRun> ReadJournalledRun(const std::string& journal, std::uint64_t number,
                                                 Disk& disk = Disk::Real());
 
+// NOT_FOUND if a path that a user gave is neither a file nor a folder with a journal in it: says
+// what is near, the journal of a local fabric of this name included.
+absl::Status FindJournal(const std::string& path);
+
 }  // namespace percs

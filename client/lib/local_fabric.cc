@@ -79,7 +79,7 @@ class Starter {
   }
 
   absl::Status StartController() {
-    // The daemons are new, so nobody is left who could continue with what a crash left; the journal
+    // The daemons are new, so none of them can continue what a crash left; the journal
     // stays.
     for (const char* file : {"state.db", "state.db-wal", "state.db-shm", "page.token"}) {
       std::error_code ignored;

@@ -15,6 +15,7 @@
 #include "daemon/page/link_status.h"
 #include "daemon/page/local_sight.h"
 #include "daemon/page/page_server.h"
+#include "daemon/page/processor_time.h"
 #include "percs/v1/control.grpc.pb.h"
 #include "proto/convert/counters.h"
 #include "proto/process/grpc_status.h"
@@ -56,32 +57,32 @@ class RunPage::Service final : public v1::Control::Service {
       visit(fabric);
       lock.lock();
     }
-    for (const Asked& asked : std::exchange(asked_, {})) {
-      const auto begin = Clock::now();
+    for (const SightDone& done : std::exchange(asked_, {})) {
+      const auto begin = ProcessorTime();
       FabricSight sight = sight_.LookOn(fabric, ended);
-      sight.waited = begin - asked.since;
       Know(fabric, sight.counted ? sight.total.packets_delivered : status_.packets_delivered(),
            ended);
-      asked.done(std::move(sight));
+      sight.cost = ProcessorTime() - begin;
+      done(std::move(sight));
     }
   }
 
   void Look(SightDone done) {
     const std::lock_guard guard(mutex_);
     if (closed_) return done(absl::UnavailableError("the run is over"));
-    asked_.push_back({std::move(done), Clock::now()});
+    asked_.push_back(std::move(done));
     wanted_ = true;
   }
 
-  // Nobody visits the run any more.
+  // The run answers no more questions.
   void Close() {
     std::unique_lock lock(mutex_);
     closed_ = true;
     changed_.notify_all();
-    const std::vector<Asked> asked = std::exchange(asked_, {});
+    const std::vector<SightDone> asked = std::exchange(asked_, {});
     visits_.clear();
     lock.unlock();
-    for (const Asked& one : asked) one.done(absl::UnavailableError("the run is over"));
+    for (const SightDone& done : asked) done(absl::UnavailableError("the run is over"));
   }
 
   grpc::Status Status(grpc::ServerContext*, const v1::StatusRequest*,
@@ -154,11 +155,6 @@ class RunPage::Service final : public v1::Control::Service {
   }
 
  private:
-  struct Asked {
-    SightDone done;
-    Clock::time_point since;
-  };
-
   // With the lock held.
   void Know(const Fabric& fabric, std::uint64_t delivered, bool ended) {
     known_ = true;
@@ -204,7 +200,7 @@ class RunPage::Service final : public v1::Control::Service {
   std::condition_variable changed_;
   bool closed_ = false, known_ = false;
   std::vector<std::function<void(const Fabric&)>> visits_;
-  std::vector<Asked> asked_;
+  std::vector<SightDone> asked_;
   v1::StatusReply status_;
   std::uint64_t windows_seen_ = 0;
   Clock::time_point begun_;

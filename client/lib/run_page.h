@@ -21,7 +21,7 @@ class RunPage {
   ~RunPage();
 
   std::string link() const;
-  // RunOptions::watch. It costs next to nothing while nobody looks.
+  // RunOptions::watch. It costs next to nothing while no page is open.
   void Watch(const Fabric& fabric, std::uint64_t windows, bool ended);
 
  private:

@@ -47,6 +47,7 @@ void RunRecorder::Watch(const Fabric& fabric, std::uint64_t windows, bool ended)
     EventToProto(event, &events_.emplace_back());
   Frame frame;
   frame.sight = sight_.Look(fabric, ended);
+  frame.sight.in_flight.clear();  // no view of a finished run shows it
   frame.status = sight_.Status(fabric, windows, frame.sight.total.packets_delivered);
   if (ended) frame.status.set_state(v1::FABRIC_STATE_FINISHED);
   frame.events = events_.size();

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "emulator/base/payload.h"
@@ -52,10 +53,10 @@ Message* Enter(Message* parent, const FieldDescriptor* field, const PathStep& se
   return reflection->MutableRepeatedMessage(parent, field, segment.index);
 }
 
-// The groups of `message`, if it has nothing but groups of one type, and that type has the field:
+// The groups of `type`, if it has nothing but groups of one type, and that type has the field:
 // `routing.mode` is `routing.fifo.mode` and `routing.rdma.mode`.
-std::vector<const FieldDescriptor*> GroupsWith(const Message& message, const std::string& field) {
-  const auto groups = VisibleFields(message.GetDescriptor());
+std::vector<const FieldDescriptor*> GroupsWith(const Descriptor* type, const std::string& field) {
+  const auto groups = VisibleFields(type);
   for (const FieldDescriptor* group : groups) {
     const bool alike = group->message_type() != nullptr && !group->is_repeated() &&
                        group->message_type() == groups[0]->message_type() &&
@@ -63,6 +64,39 @@ std::vector<const FieldDescriptor*> GroupsWith(const Message& message, const std
     if (!alike) return {};
   }
   return groups;
+}
+
+// Adds every path below `type` that ends with a field of this name; `before` is the path of `type`
+// with its dot. The scenario is a tree of types, so this ends.
+void AddPathsTo(const std::string& name, const Descriptor* type, const std::string& before,
+                std::vector<std::string>& paths) {
+  if (!GroupsWith(type, name).empty()) return paths.push_back(before + name);
+  for (const FieldDescriptor* field : VisibleFields(type)) {
+    const std::string path =
+        fmt::format("{}{}{}", before, field->name(),
+                    field->is_repeated() && field->message_type() ? "[0]" : "");
+    if (field->message_type() != nullptr) {
+      AddPathsTo(name, field->message_type(), path + ".", paths);
+    } else if (field->name() == name) {
+      paths.push_back(path);
+    }
+  }
+}
+
+// The nearest field of `type`, or where else in a scenario a field of this name is: the least deep.
+std::string WhereElse(const std::string& name, const Descriptor* type) {
+  constexpr std::size_t kPathsListed = 2;
+  const std::string near = DidYouMean(name, FieldNames(type));
+  std::vector<std::string> paths;
+  AddPathsTo(name, v1::Scenario::descriptor(), "", paths);
+  if (!near.empty() || paths.empty()) return near;
+  const auto depth = [](const std::string& path) {
+    return std::count(path.begin(), path.end(), '.');
+  };
+  std::stable_sort(paths.begin(), paths.end(),
+                   [&](const std::string& a, const std::string& b) { return depth(a) < depth(b); });
+  paths.resize(std::min(paths.size(), kPathsListed));
+  return fmt::format("; did you mean \"{}\"?", fmt::join(paths, "\" or \""));
 }
 
 // Sets `before`GROUP.`rest` for each of the groups.
@@ -115,16 +149,15 @@ absl::Status ApplySetting(v1::Scenario* scenario, const std::string& setting,
     }
     const FieldDescriptor* field = message->GetDescriptor()->FindFieldByName(segment.name);
     if (!field) {
-      const auto groups = GroupsWith(*message, segment.name);
+      const auto groups = GroupsWith(message->GetDescriptor(), segment.name);
       if (!groups.empty() && segment.index < 0) {
         const std::size_t here = equals - path.size();
         return SetInAll(scenario, groups, setting.substr(0, here), setting.substr(here), paths);
       }
     }
     if (!field || Hidden(field)) {
-      return Refuse(setting,
-                    fmt::format("no field \"{}\" in {}{}", segment.name, parent,
-                                DidYouMean(segment.name, FieldNames(message->GetDescriptor()))));
+      return Refuse(setting, fmt::format("no field \"{}\" in {}{}", segment.name, parent,
+                                         WhereElse(segment.name, message->GetDescriptor())));
     }
     const bool is_message = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
     if (dot == std::string::npos && is_message) {

@@ -9,8 +9,9 @@
 #include "percs/v1/control.grpc.pb.h"
 #include "proto/process/grpc_status.h"
 #include "proto/process/unix_socket.h"
+#include "proto/scenario/command_methods.h"
+#include "proto/scenario/commands.h"
 #include "proto/scenario/fault_methods.h"
-#include "proto/scenario/faults.h"
 
 namespace percs::mpi {
 namespace {
@@ -35,60 +36,42 @@ class JobControl::Service final : public v1::Control::Service {
 
   grpc::Status CreateFault(grpc::ServerContext*, const v1::CreateFaultRequest* request,
                            v1::FaultReply* reply) override {
-    v1::JournalRecord record;
-    *record.mutable_create_fault() = request->fault();
-    if (request->lease_wall_ms() == 0)
-      return Set(request->fault(), &FaultService::Create, record, reply);
+    if (request->lease_wall_ms() == 0) return Command("CreateFault", *request, reply);
     return ToGrpc(absl::UnimplementedError(
         "the fabric of an MPI program has no leases; give the fault a duration"));
   }
   grpc::Status UpdateFault(grpc::ServerContext*, const v1::UpdateFaultRequest* request,
                            v1::FaultReply* reply) override {
-    v1::JournalRecord record;
-    *record.mutable_update_fault() = request->fault();
-    return Set(request->fault(), &FaultService::Update, record, reply);
+    return Command("UpdateFault", *request, reply);
   }
   grpc::Status DeleteFault(grpc::ServerContext*, const v1::DeleteFaultRequest* request,
                            v1::FaultReply* reply) override {
-    v1::JournalRecord record;
-    record.set_delete_fault(request->id());
-    return OnFaults(
-        [&](FaultService& faults, Time now) {
-          return percs::DeleteFault(faults, request->id(), job_.topology(), now, reply);
-        },
-        &record);
+    return Command("DeleteFault", *request, reply);
   }
   grpc::Status ListFaults(grpc::ServerContext*, const v1::ListFaultsRequest* request,
                           v1::ListFaultsReply* reply) override {
-    return OnFaults([&](FaultService& faults, Time now) {
-      return percs::ListFaults(faults, *request, job_.topology(), now, reply);
-    });
+    return ToGrpc(job_.Manage([&](Fabric& fabric, Time now) {
+      return percs::ListFaults(*fabric.faults(), *request, job_.topology(), now, reply);
+    }));
   }
-  grpc::Status ResetFaults(grpc::ServerContext*, const v1::ResetFaultsRequest*,
+  grpc::Status ResetFaults(grpc::ServerContext*, const v1::ResetFaultsRequest* request,
                            v1::ResetFaultsReply* reply) override {
-    v1::JournalRecord record;
-    record.set_reset_faults(true);
-    return OnFaults(
-        [&](FaultService& faults, Time now) { return percs::ResetFaults(faults, now, reply); },
-        &record);
+    return Command("ResetFaults", *request, reply);
   }
 
  private:
-  // `command` is what the journal gets; null for what changes nothing.
-  grpc::Status OnFaults(const std::function<absl::Status(FaultService&, Time)>& act,
-                        const v1::JournalRecord* command = nullptr) {
+  // A method of the service that is a command, which the journal gets.
+  template <typename Reply>
+  grpc::Status Command(const char* method, const google::protobuf::Message& request, Reply* reply) {
+    const auto* service = v1::JournalRecord::descriptor()->file()->FindServiceByName("Control");
+    const v1::JournalRecord record = CommandRecord(*service->FindMethodByName(method), request);
     return ToGrpc(job_.Manage(
-        [&act](Fabric& fabric, Time now) { return act(*fabric.faults(), now); }, command));
-  }
-  grpc::Status Set(const v1::Fault& fault, FaultCommand command, const v1::JournalRecord& record,
-                   v1::FaultReply* reply) {
-    const auto spec = BuildFaultSpec(fault, job_.topology());
-    if (!spec.ok()) return ToGrpc(spec.status());
-    return OnFaults(
-        [&](FaultService& faults, Time now) {
-          return percs::SetFault(faults, command, *spec, job_.topology(), now, reply);
+        [&](Fabric& fabric, Time now) -> absl::Status {
+          if (absl::Status status = CheckCommand(record, fabric); !status.ok()) return status;
+          reply->set_at(now);
+          return ActOnFabric(record, fabric, now, reply);
         },
-        &record);
+        &record));
   }
 
   Job& job_;

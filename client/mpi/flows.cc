@@ -130,7 +130,7 @@ void Transport::Resend(std::uint32_t rank, std::uint32_t to, Time now) {
 void Transport::AcknowledgeLater(std::uint32_t rank, std::uint32_t from, Time now) {
   Flow& flow = FlowOf(rank, from);
   const bool many = flow.expected - flow.told >= parameters_.ack_every;
-  const Time at = many ? now : now + parameters_.ack_delay;
+  const Time at = now + (many ? reaction_ : parameters_.ack_delay);
   if (at < flow.acknowledge.at) SetAt(rank, from, &Flow::acknowledge, at);
 }
 
@@ -158,7 +158,7 @@ void Transport::OnAcknowledged(std::uint32_t rank, std::uint32_t from, std::uint
   }
   flow.resend.at = kNever;
   if (!flow.sent.empty()) ResendLater(rank, from, now);
-  if (!flow.waiting.empty()) PumpAt(rank, now);
+  if (!flow.waiting.empty()) PumpAt(rank, now + reaction_);
 }
 
 void Transport::GiveSlotBack(std::uint32_t rank, Time now) {
@@ -166,7 +166,7 @@ void Transport::GiveSlotBack(std::uint32_t rank, Time now) {
   if (++r.used_slots < parameters_.receive_slots / 4) return;
   WindowOperation operation = Operation(r, WindowOp::kReturnSpace);
   operation.count = std::exchange(r.used_slots, 0);
-  Act(rank, now, [this, rank, operation](Time then) { Issue(rank, then, operation); });
+  Act(rank, now + reaction_, [this, rank, operation](Time then) { Issue(rank, then, operation); });
 }
 
 void Transport::OnPacket(std::uint32_t rank, const WindowEvent& event) {
@@ -199,7 +199,7 @@ void Transport::TakeInOrder(std::uint32_t rank, std::uint32_t from, const Bytes&
   ++flow.expected;
   Header header;
   if (!header.Read(packet)) return;
-  if (header.type == PacketType::kFinish) return OnFinished(rank, header.transfer, now);
+  if (header.type == PacketType::kFinish) return OnFinished(rank, header.transfer, now + reaction_);
   const bool first = header.type != PacketType::kMore;
   const std::size_t skip = Header::BytesOf(header.type);
   const std::uint64_t count = packet.size() - skip;

@@ -25,46 +25,59 @@ absl::StatusOr<std::unique_ptr<Job>> Job::Start(JobOptions options) {
   return job;
 }
 
-absl::Status Job::Build() {
+absl::Status Job::MakeFabric() {
   const auto topology = Topology::Create(options_.machine.topology);
   if (!topology.ok()) return topology.status();
-  const int windows = kHfisPerHub * options_.machine.parameters.windows_per_hfi;
-  for (const RankPlace& place : options_.places) {
-    if (place.hub < topology->hubs() && place.window < windows) continue;
-    return absl::InvalidArgumentError(
-        fmt::format("a rank at window {} of {}, which has {} windows; use more hubs, or raise "
-                    "parameters.windows_per_hfi",
-                    place.window, topology->NodeName(place.hub), windows));
-  }
   Scenario machine = options_.machine;
   const TreeSpec world = WorldTree(options_.places);
-  const bool has_world = options_.collective_bytes > 0 && !world.members.empty();
-  if (has_world) machine.trees.insert(machine.trees.begin(), world);
+  if (options_.collective_bytes > 0 && !world.members.empty())
+    machine.trees.insert(machine.trees.begin(), world);
   auto fabric = Fabric::Create(machine, Placement::Single(topology->nodes()));
   if (!fabric.ok()) return fabric.status();
-  fabric_ = *std::move(fabric);
+  own_fabric_ = *std::move(fabric);
+  fabric_ = own_fabric_.get();
   const TableSet tables = Planner(fabric_->topology()).Plan(Failures());
   for (NodeId node = 0; node < topology->nodes(); ++node)
     fabric_->InstallTables(node, tables[node]);
+  return absl::OkStatus();
+}
+
+absl::Status Job::Build() {
+  if (fabric_ == nullptr) {
+    if (absl::Status status = MakeFabric(); !status.ok()) return status;
+  }
+  const int windows = kHfisPerHub * fabric_->scenario().parameters.windows_per_hfi;
+  for (const RankPlace& place : options_.places) {
+    if (place.hub < topology().hubs() && place.window < windows) continue;
+    return absl::InvalidArgumentError(
+        fmt::format("a rank at window {} of {}, which has {} windows; use more hubs, or raise "
+                    "parameters.windows_per_hfi",
+                    place.window, topology().NodeName(place.hub), windows));
+  }
   const TransportParameters& costs = options_.transport;
-  transport_ = std::make_unique<Transport>(*fabric_, options_.places, options_.job, costs, *this);
+  cost_min_ = std::min({costs.send_cost, costs.post_cost, costs.poll_cost});
+  window_ = std::min(fabric_->lookahead(), cost_min_);
+  transport_ =
+      std::make_unique<Transport>(*fabric_, options_.places, options_.job, costs, window_, *this);
   if (options_.collective_bytes > 0) {
+    const bool has_world = !WorldTree(options_.places).members.empty();
     collectives_ = std::make_unique<Collectives>(*fabric_, options_.places, has_world, *transport_,
                                                  *this, options_.transport.host);
   }
-  cost_min_ = std::min({costs.send_cost, costs.post_cost, costs.poll_cost});
-  window_ = std::min(fabric_->lookahead(), cost_min_);
   for (std::uint32_t r = 0; r < ranks_.size(); ++r)
     rank_of_peer_[PeerOf(options_.places[r].hub, options_.places[r].window)] = r;
   return absl::OkStatus();
 }
 
 absl::Status Job::Listen() {
-  std::vector<std::uint64_t> peers;
-  for (const RankPlace& place : options_.places) peers.push_back(PeerOf(place.hub, place.window));
+  std::vector<RankSeat> seats;
+  for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
+    const RankPlace& place = options_.places[r];
+    seats.push_back({PeerOf(place.hub, place.window), topology().NodeName(place.hub), here(r)});
+  }
   const TransportParameters& costs = options_.transport;
   Welcome welcome;
-  welcome.ranks = static_cast<std::uint32_t>(peers.size());
+  welcome.ranks = static_cast<std::uint32_t>(seats.size());
   welcome.eager_bytes = costs.eager_bytes;
   welcome.message_max = costs.message_max;
   welcome.send_cost = costs.send_cost;
@@ -73,8 +86,8 @@ absl::Status Job::Listen() {
   welcome.copy_per_kib = costs.host.write_per_kib;
   welcome.compute_scale = options_.compute_scale;
   welcome.collective_bytes = options_.collective_bytes;
-  welcome.looks = peers.size() < std::thread::hardware_concurrency();
-  auto server = RankServer::Start(welcome, std::move(peers));
+  welcome.looks = seats.size() < std::thread::hardware_concurrency();
+  auto server = RankServer::Start(welcome, std::move(seats));
   if (!server.ok()) return server.status();
   server_ = *std::move(server);
   return absl::OkStatus();
@@ -96,7 +109,7 @@ JobResult Job::Finish() {
 
 void Job::Serve() {
   fabric_->Start();
-  transport_->Open(0);
+  for (std::uint32_t r = 0; r < ranks_.size(); ++r) transport_->Open(r, 0);
   Bell& bell = server_->doorbell().to_fabric;
   int looks = kLooksMin;
   while (!finish_) {
@@ -126,7 +139,7 @@ absl::StatusOr<JobResult> Job::Replay(JobOptions options, JobReplay replay) {
   job.replay_ = std::move(replay);
   for (Rank& rank : job.ranks_) rank.state = State::kAttached;
   job.fabric_->Start();
-  job.transport_->Open(0);
+  for (std::uint32_t r = 0; r < job.ranks_.size(); ++r) job.transport_->Open(r, 0);
   bool moved = true;
   while (moved && !job.failed_) {
     moved = job.HearReplayed();
@@ -144,11 +157,10 @@ void Job::End() {
   if (!failed_) Drain();
 }
 
-bool Job::Step() {
+bool Job::Step(Time others, Time end, bool alone) {
   if (!started_) {
-    started_ = std::none_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) {
-      return rank.state == State::kAbsent || rank.state == State::kAttached;
-    });
+    // Where others have a part of the machine, StartAt starts.
+    started_ = own_fabric_ && standing().absent == 0;
     if (!started_) return false;
   }
   Time earliest = kNever;
@@ -156,10 +168,12 @@ bool Job::Step() {
     if (rank.state == State::kRunning) earliest = std::min(earliest, rank.earliest);
   }
   const Time next = NextTime();
-  if (ResumeUntil(std::min(next, earliest))) return true;
-  if (next == kNever || next + window_ > earliest) return false;
-  RunAt(next);
-  RunWindows(earliest);
+  if (ResumeUntil(std::min({next, earliest, others, end - 1}))) return true;
+  if (next == kNever || next >= end || std::min(next + window_, end) > earliest) return false;
+  // At one time who has something to do goes first, and then the fabric.
+  if (next > others || (next == others && NextAction() > next)) return false;
+  RunAt(next, std::min(others, end));
+  if (alone) RunWindows(earliest, end);
   return true;
 }
 
@@ -183,16 +197,22 @@ void Job::RunWindow(Time end) {
 
 // What is to happen next, apart from ranks that continue.
 Time Job::NextTime() {
-  Time next = transport_->next_time();
-  bool wakes = false;
-  for (const Rank& rank : ranks_) {
-    if (!rank.calls.empty()) next = std::min(next, rank.calls.front().at);
-    wakes = wakes || WakeOf(rank) < kNever;
-  }
+  Time next = NextAction();
+  const bool wakes = std::any_of(ranks_.begin(), ranks_.end(),
+                                 [](const Rank& rank) { return WakeOf(rank) < kNever; });
+  if (!own_fabric_) return std::max(std::min(next, NextInFabric()), fabric_->now());
   // What only keeps the clock of the fabric is done while there is more to come.
   if (wakes || next < kNever || !topology().spec().clock || fabric_->NextForegroundTime() < kNever)
     next = std::min(next, NextInFabric());
   return next == kNever ? kNever : std::max(next, fabric_->now());
+}
+
+Time Job::NextAction() const {
+  Time next = transport_->next_time();
+  for (const Rank& rank : ranks_) {
+    if (!rank.calls.empty()) next = std::min(next, rank.calls.front().at);
+  }
+  return next;
 }
 
 bool Job::ResumeUntil(Time horizon) {
@@ -211,8 +231,9 @@ bool Job::ResumeUntil(Time horizon) {
   }
 }
 
-// Everything at `now`, and a window of the fabric from there that ends before the next call.
-void Job::RunAt(Time now) {
+// Everything at `now`, and a window of the fabric from there that ends before the next call and not
+// after `until`.
+void Job::RunAt(Time now, Time until) {
   now_ = now;
   knows_next_ = false;
   do {
@@ -220,16 +241,13 @@ void Job::RunAt(Time now) {
     IssueCalls(now);
   } while (transport_->next_time() <= now);
   const Time first = NextInFabric();
-  Time end = std::min(now + window_, transport_->next_time());
-  for (const Rank& rank : ranks_) {
-    if (!rank.calls.empty()) end = std::min(end, rank.calls.front().at);
-  }
+  const Time end = std::min({now + window_, NextAction(), until});
   if (first < end) RunWindow(end);
 }
 
 // What Step would do as long as only the fabric has something to do, without looking at every rank
 // for each window.
-void Job::RunWindows(Time earliest) {
+void Job::RunWindows(Time earliest, Time until) {
   if (topology().spec().clock) return;
   Time ranks = kNever;
   for (const Rank& rank : ranks_) {
@@ -240,10 +258,11 @@ void Job::RunWindows(Time earliest) {
   while (!completed_ && !failed_ && fabric_->now() < command_at_ &&
          !managed_waits_.load(std::memory_order_relaxed)) {
     const Time next = std::max(NextInFabric(), fabric_->now());
-    const Time others = std::min(ranks, transport_->next_time());
-    if (next == kNever || next >= others || next + window_ > earliest) return;
+    const Time others = std::min({ranks, transport_->next_time(), until});
+    const Time end = std::min(next + window_, others);
+    if (next == kNever || next >= others || end > earliest) return;
     now_ = next;
-    RunWindow(std::min(next + window_, others));
+    RunWindow(end);
   }
 }
 
@@ -282,9 +301,9 @@ void Job::IssueCall(std::uint32_t r, Time now, Call&& call) {
 }
 
 void Job::Note(std::uint32_t rank, Time at, std::uint64_t peer, std::uint64_t bytes) {
-  for (const std::uint64_t word :
-       {std::uint64_t{rank}, static_cast<std::uint64_t>(at), peer, bytes})
-    times_.Add(word);
+  for (const std::uint64_t word : {static_cast<std::uint64_t>(at - base_), peer, bytes})
+    ranks_[rank].times.Add(word);
+  ++changes_;
 }
 
 // Every rank waits for a message, and nothing is under way: the program has a deadlock. That is
@@ -323,20 +342,14 @@ std::string Job::WhoWaits() const {
   return more > 0 ? text + fmt::format("; and {} more ranks wait", more) : text;
 }
 
-// All that is under way arrives, and the windows are given back.
+// All that is under way arrives.
 void Job::Drain() {
   fabric_->faults()->EndRepeating(fabric_->now());
   knows_next_ = false;
-  for (const bool closed : {false, true}) {
-    if (closed) {
-      transport_->Close(fabric_->now());
-      knows_next_ = false;
-    }
-    while (!failed_) {
-      const Time next = NextTime();
-      if (next == kNever) break;
-      RunAt(next);
-    }
+  while (!failed_) {
+    const Time next = NextTime();
+    if (next == kNever) break;
+    RunAt(next);
   }
 }
 
@@ -355,6 +368,30 @@ std::vector<LinkUse> Job::BusiestLinks() const {
   return links;
 }
 
+std::vector<RankSummary> Job::Summaries() {
+  std::vector<RankSummary> summaries;
+  for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
+    const Rank& rank = ranks_[r];
+    summaries.push_back({rank.clock - base_, rank.computed, rank.waited, rank.has_channel,
+                         rank.ended, transport_->counts(r), rank.times.Finish()});
+  }
+  return summaries;
+}
+
+void JobResult::Combine() {
+  DigestStream all, calls;
+  all.Add(run.digest);
+  virtual_time = 0;
+  for (const RankSummary& rank : ranks) {
+    virtual_time = std::max(virtual_time, rank.total);
+    all.Add(static_cast<std::uint64_t>(rank.total));
+    calls.Add(rank.times);
+    calls.Add(static_cast<std::uint64_t>(rank.total));
+  }
+  digest = all.Finish();
+  times = calls.Finish();
+}
+
 JobResult Job::Collect() {
   JobResult result;
   result.links = BusiestLinks();
@@ -362,19 +399,9 @@ JobResult Job::Collect() {
   for (const NodeId node : fabric_->local_nodes()) nodes.push_back(fabric_->Result(node));
   result.run = MergeResults(fabric_->scenario(), fabric_->topology(), std::move(nodes),
                             fabric_->reroutes(), windows_, fabric_->losses());
-  DigestStream digest;
-  digest.Add(result.run.digest);
-  for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
-    const Rank& rank = ranks_[r];
-    result.ranks.push_back({rank.clock, rank.computed, rank.waited, rank.has_channel, rank.ended,
-                            transport_->counts(r)});
-    result.virtual_time = std::max(result.virtual_time, rank.clock);
-    digest.Add(static_cast<std::uint64_t>(rank.clock));
-    times_.Add(static_cast<std::uint64_t>(rank.clock));
-  }
-  result.times = times_.Finish();
+  result.ranks = Summaries();
+  result.Combine();
   result.run.faults = fabric_->faults()->List();
-  result.digest = digest.Finish();
   result.failure = failure_;
   result.late_calls = late_calls_;
   if (collectives_) result.collectives = collectives_->counts();

@@ -1,5 +1,7 @@
-// The fabric of one MPI program: a machine in this process, a window for each rank, and the rule by
-// which virtual time passes while ranks run in wall time.
+// The ranks of one MPI program on hubs of this process: a window for each, and the rule by which
+// virtual time passes while ranks run in wall time. Either the whole machine is in this process,
+// and the job has a thread that drives it, or a percsd has some of its hubs, gives their ranks the
+// windows of virtual time that the controller opens, and reports a window when all of them wait.
 //
 // Every rank has a clock. It runs (its next call is not before a known time), or waits (until
 // something comes, or until a time), or is away (starting, ending). What is to happen next in
@@ -35,15 +37,17 @@ namespace percs::mpi {
 
 class JobJournal;
 
+inline constexpr double kComputeScaleMax = 1000;
+
 struct JobOptions {
   Scenario machine;  // without workload
   std::vector<RankPlace> places;
   JobKey job = 1;
-  double compute_scale = 0;  // virtual per CPU time
+  double compute_scale = 0;  // virtual per CPU time, at most kComputeScaleMax
   // Of a collective on trees of CAUs, at most kPayloadMax; 0: all of them are messages.
   std::uint64_t collective_bytes = 0;
   TransportParameters transport;
-  // All ranks wait for messages that nobody has sent, for so long of wall time: a deadlock.
+  // All ranks wait for messages that no rank has sent, for so long of wall time: a deadlock.
   std::chrono::milliseconds deadlock_after{10'000};
   JobJournal* journal = nullptr;  // or null; outlives the job
 };
@@ -62,6 +66,7 @@ struct RankSummary {
   Time total = 0, computing = 0, waiting = 0;  // the rest is communicating
   bool attached = false, ended = false;        // ended: by MPI_Finalize
   TrafficCounts traffic;
+  Digest times;  // of its calls and completions
 };
 
 struct LinkUse {
@@ -81,6 +86,19 @@ struct JobResult {
   // Ranks that had said to wait and called all the same: from here on times depend on how fast
   // processes are.
   std::uint64_t late_calls = 0;
+
+  // Sets digest, times and virtual_time, of `run` and `ranks`.
+  void Combine();
+};
+
+// How things stand with the ranks of this process.
+struct JobStanding {
+  std::uint32_t absent = 0;   // not attached yet, or they do not communicate yet
+  std::uint32_t running = 0;  // virtual time waits for their next calls
+  std::uint32_t waiting = 0;
+  std::uint32_t over = 0;  // ended, or gone
+  bool stuck = false;      // some wait, and nothing that is known will happen to any of them
+  bool idle = false;       // all are over, and no packet waits to be sent or acknowledged
 };
 
 // WIDE: 30 members; the last ones are the machine and what the MPI programs in it share.
@@ -91,6 +109,45 @@ class Job final : public TransportUser {
   ~Job() override;
   // All of a run, in this thread, without ranks. INVALID_ARGUMENT as Start.
   static absl::StatusOr<JobResult> Replay(JobOptions options, JobReplay replay);
+
+  // For hubs of `fabric` that live here, without a thread: whoever gives the fabric windows calls
+  // the methods below, one at a time. Virtual time begins for the ranks with StartAt.
+  // INVALID_ARGUMENT as Start; UNIMPLEMENTED for collectives on CAUs. REQUIRES: the fabric is gone
+  // before the job.
+  static absl::StatusOr<std::unique_ptr<Job>> Join(JobOptions options, Fabric& fabric);
+  // Takes in what ranks have said. True if there was something.
+  bool Hear();
+  JobStanding standing() const;
+  bool started() const { return started_; }
+  // `at` of the fabric is 0 for the ranks. REQUIRES: no rank is absent or runs.
+  void StartAt(Time at);
+  // Ranks that said to wait and want to call all the same; they are resumed at `at`.
+  bool any_late() const;
+  void ResumeLate(Time at);
+  // When something is to happen at its ranks, apart from events of the fabric; kNever if nothing is
+  // known to.
+  Time NextOfRanks() const;
+  // Does what is next, at a time before `end` and not after `others`, the next time at which other
+  // jobs act; unless it is alone, these have to be asked again after each window. False: nothing is
+  // to be done before, or a rank has to say something first. Hears nothing: of several jobs each
+  // must see the others as they were when it was found to have nothing to do.
+  bool Advance(Time others, Time end, bool alone);
+  // The ranks' windows are given back at `at`. REQUIRES: standing().idle.
+  void Close(Time at);
+  // Waits until ranks have something to say. THREAD: any, unlike the rest; `seen` from the call
+  // before, 0 at first.
+  std::uint32_t AwaitBell(std::uint32_t seen);
+  void RingBell() { server_->doorbell().to_fabric.Ring(); }
+  // Of all ranks; of those elsewhere nothing is known.
+  std::vector<RankSummary> Summaries();
+  const std::string& failure() const { return failure_; }
+  std::uint64_t late_calls() const { return late_calls_; }
+  const JobOptions& options() const { return options_; }
+  // Calls and completions so far: while it is the same, nothing happened.
+  std::uint64_t changes() const { return changes_; }
+  // For people: the ranks that wait, and for what.
+  std::string WhoWaits() const;
+  bool here(std::uint32_t rank) const { return ranks_[rank].state != State::kElsewhere; }
 
   // The socket at which ranks attach.
   const std::string& socket() const { return server_->path(); }
@@ -111,7 +168,16 @@ class Job final : public TransportUser {
   void OnFailure(const std::string& reason) override;
 
  private:
-  enum class State : std::uint8_t { kAbsent, kAttached, kRunning, kWaiting, kAway, kGone };
+  // kElsewhere: on a hub of another process.
+  enum class State : std::uint8_t {
+    kAbsent,
+    kAttached,
+    kRunning,
+    kWaiting,
+    kAway,
+    kGone,
+    kElsewhere
+  };
   struct Cancelling {
     std::uint64_t id = 0;
   };
@@ -134,6 +200,8 @@ class Job final : public TransportUser {
     Time until = 0;     // kWaiting
     Time waited = 0, computed = 0;
     bool ended = false;
+    bool late = false;  // wants to be resumed
+    DigestStream times;
     std::deque<Call> calls;
     std::vector<Call> calls_begun;  // one, of which bytes are missing
     std::uint64_t missing = 0;
@@ -143,6 +211,7 @@ class Job final : public TransportUser {
 
   explicit Job(JobOptions options) : options_(std::move(options)), ranks_(options_.places.size()) {}
   absl::Status Build();
+  absl::Status MakeFabric();
   absl::Status Listen();
   void Serve();
   void End();
@@ -159,27 +228,28 @@ class Job final : public TransportUser {
   bool RunReplayed();
 
   // --- job.cc: virtual time.
-  // False: a rank has to say something first.
-  bool Step();
+  // False: a rank has to say something first, or nothing is to happen before `end` or until
+  // `others`.
+  bool Step(Time others = kNever, Time end = kNever, bool alone = true);
   static Time WakeOf(const Rank& rank);
   // The fabric's next event, which is looked for at every hub, once until something may change it.
   Time NextInFabric();
   Time NextTime();
+  // Of ranks and transport.
+  Time NextAction() const;
   void RunWindow(Time end);
   bool ResumeUntil(Time horizon);
-  void RunAt(Time now);
-  void RunWindows(Time earliest);
+  void RunAt(Time now, Time until = kNever);
+  void RunWindows(Time earliest, Time until);
   void IssueCalls(Time now);
   void IssueCall(std::uint32_t rank, Time now, Call&& call);
   void Note(std::uint32_t rank, Time at, std::uint64_t peer, std::uint64_t bytes);
   void CheckDeadlock();
-  std::string WhoWaits() const;
   void Drain();
   std::vector<LinkUse> BusiestLinks() const;
   JobResult Collect();
 
   // --- job_ranks.cc: rings.
-  bool Hear();
   // In a replay: what ranks that run call next.
   bool HearReplayed();
   void Wake(std::uint32_t rank);
@@ -196,7 +266,8 @@ class Job final : public TransportUser {
   void Flush(std::uint32_t rank);
 
   const JobOptions options_;
-  std::unique_ptr<Fabric> fabric_;
+  std::unique_ptr<Fabric> own_fabric_;  // null: another's
+  Fabric* fabric_ = nullptr;
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<Collectives> collectives_;  // null: all are messages
   std::unique_ptr<RankServer> server_;
@@ -204,10 +275,10 @@ class Job final : public TransportUser {
   std::vector<Rank> ranks_;
   Time cost_min_ = 0;  // of a call
   Time window_ = 0;    // no longer than that, so that who hears in a window calls after it
-  DigestStream times_;
+  Time base_ = 0;      // of the fabric, is 0 for the ranks
   Time next_in_fabric_ = 0;
   bool knows_next_ = false;
-  std::uint64_t windows_ = 0, late_calls_ = 0;
+  std::uint64_t windows_ = 0, late_calls_ = 0, changes_ = 0;
   bool started_ = false;
   bool completed_ = false;  // something, since it was last looked at
   bool lines_wait_ = false;

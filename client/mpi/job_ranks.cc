@@ -1,4 +1,5 @@
 // What ranks say and hear: records of the rings become calls, completions become records.
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -48,6 +49,8 @@ void Job::Read(std::uint32_t rank) {
     Bytes bytes(record.payload);
     if (record.payload > 0) ring.Payload(bytes.data(), record.payload);
     ring.Pop(record);
+    record.at += base_;
+    record.until += base_;
     if (options_.journal != nullptr) {
       if (record.kind == RecordKind::kWake) record.until = fabric_->now();  // it comes any time
       if (absl::Status status = options_.journal->Add(rank, record, bytes); !status.ok())
@@ -116,7 +119,8 @@ bool Job::OnRecord(std::uint32_t r, const Record& record, Bytes&& bytes) {
     case RecordKind::kWake:
       if (rank.state != State::kWaiting) return true;  // it will hear that it was resumed
       ++late_calls_;
-      Resume(r, std::max(rank.clock, fabric_->now()));
+      rank.late = true;
+      if (own_fabric_) ResumeLate(fabric_->now());
       return true;
     default:
       if (!OnCall(r, record, std::move(bytes))) return false;
@@ -207,7 +211,7 @@ bool Job::OnCollectiveCall(const Record& record, Bytes& bytes, Call* call) const
 
 void Job::OnCompletion(std::uint32_t r, Completion&& completion) {
   Rank& rank = ranks_[r];
-  if (rank.state == State::kGone) return;
+  if (rank.state == State::kGone || rank.state == State::kElsewhere) return;
   completed_ = true;
   Note(r, completion.at, completion.peer, completion.length);
   if (rank.state == State::kAway) {
@@ -218,8 +222,20 @@ void Job::OnCompletion(std::uint32_t r, Completion&& completion) {
   rank.completions.emplace(at, std::move(completion));
 }
 
+bool Job::any_late() const {
+  return std::any_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.late; });
+}
+
+void Job::ResumeLate(Time at) {
+  for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
+    if (std::exchange(ranks_[r].late, false) && ranks_[r].state == State::kWaiting)
+      Resume(r, std::max(ranks_[r].clock, at));
+  }
+}
+
 void Job::Resume(std::uint32_t r, Time at) {
   Rank& rank = ranks_[r];
+  rank.late = false;
   rank.waited += at - rank.clock;
   rank.clock = at;
   rank.earliest = at + cost_min_;
@@ -267,8 +283,10 @@ void Job::Deliver(std::uint32_t rank, Completion&& completion) {
 void Job::Write(std::uint32_t r, const Record& record, const std::uint8_t* bytes) {
   if (!server_) return;
   Rank& rank = ranks_[r];
-  if (rank.lines.empty() && server_->channel(r).from_fabric.Write(record, bytes)) return;
-  rank.lines.push_back({record, Bytes(bytes, bytes + record.payload)});
+  Record line = record;
+  line.at -= base_;
+  if (rank.lines.empty() && server_->channel(r).from_fabric.Write(line, bytes)) return;
+  rank.lines.push_back({line, Bytes(bytes, bytes + record.payload)});
   lines_wait_ = true;
 }
 

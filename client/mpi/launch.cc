@@ -196,7 +196,8 @@ absl::StatusOr<std::vector<NodeId>> HubsOfFile(const std::string& name, std::uin
 }  // namespace
 
 absl::StatusOr<std::vector<RankPlace>> PlaceRanks(const std::string& map_by, std::uint32_t ranks,
-                                                  const Topology& topology, int windows_per_hfi) {
+                                                  const Topology& topology, int windows_per_hfi,
+                                                  int first_window) {
   std::vector<NodeId> hubs;
   std::uint32_t per_node = 0;
   if (map_by.starts_with("node:")) {
@@ -219,7 +220,7 @@ absl::StatusOr<std::vector<RankPlace>> PlaceRanks(const std::string& map_by, std
   std::vector<RankPlace> places;
   std::map<NodeId, int> used;
   for (std::uint32_t r = 0; r < ranks; ++r) {
-    const int local = used[hubs[r]]++;
+    const int local = first_window + used[hubs[r]]++;
     if (local >= kHfisPerHub * windows_per_hfi) {
       return absl::InvalidArgumentError(fmt::format(
           "rank {} is one too many for {}, which has {} windows; use more hubs, or raise "

@@ -15,7 +15,7 @@ namespace percs::mpi {
 struct LaunchOptions {
   std::uint32_t ranks = 0;
   std::vector<std::string> program;    // and its arguments
-  std::string socket;                  // of the fabric
+  std::string socket;                  // of the fabric, or a folder that has one for each rank
   std::string libraries;               // folder of libpercs-fi.so and libpercs-clock.so
   bool collectives = false;            // on CAUs: Open MPI loads the component
   std::vector<std::string> arguments;  // more, for Open MPI's mpirun
@@ -36,8 +36,10 @@ absl::StatusOr<std::string> FindRankLibraries(bool collectives);
 absl::Status CheckProgram(const std::string& program);
 
 // `hub`: rank r on hub r modulo the number of hubs; `node:K`: K ranks in turn on each hub; else a
-// file with the name of a hub per line, for each rank. INVALID_ARGUMENT, NOT_FOUND.
+// file with the name of a hub per line, for each rank. Windows of a hub are taken from number
+// `first_window` on, which are alternately of its HFIs. INVALID_ARGUMENT, NOT_FOUND.
 absl::StatusOr<std::vector<RankPlace>> PlaceRanks(const std::string& map_by, std::uint32_t ranks,
-                                                  const Topology& topology, int windows_per_hfi);
+                                                  const Topology& topology, int windows_per_hfi,
+                                                  int first_window = 0);
 
 }  // namespace percs::mpi

@@ -248,7 +248,7 @@ void Transport::Claim(std::uint32_t rank, const ReceiveCall& call, Time now) {
   user_.OnCompletion(rank, std::move(completion));
 }
 
-// Nobody gets it; its sender hears that it is done.
+// No rank gets it; its sender hears that it is done.
 void Transport::Drop(std::uint32_t rank, const MessageRef& message, Time now) {
   if (message->request || (message->local && !message->whole)) Finish(rank, *message, now);
 }
@@ -318,7 +318,8 @@ void Transport::OnReadDone(std::uint32_t rank, const WindowEvent& event) {
     operation.id = OperationId(OperationUse::kReadBytes, number);
     operation.address = ranks_[rank].regions[read.region].address;
     operation.bytes = std::min(read.message->length, read.message->receive.room);
-    return Act(rank, event.at, [this, rank, operation](Time now) { Issue(rank, now, operation); });
+    return Act(rank, event.at + reaction_,
+               [this, rank, operation](Time now) { Issue(rank, now, operation); });
   }
   if (++read.tries >= kReadTries) {
     return Fail(fmt::format("{} could not read a message of {} bytes from {}: {}", Name(rank),
@@ -340,9 +341,10 @@ void Transport::OnReadBytes(std::uint32_t rank, const WindowEvent& event) {
   read.message->bytes = event.data;
   r.receive_busy = std::max(r.receive_busy, event.at) + parameters_.receive_cost;
   Complete(rank, read.message, r.receive_busy);
-  GiveRegion(rank, read.region, event.at);
-  Finish(rank, *read.message, event.at);
-  Act(rank, event.at, [this, rank](Time now) { NextRead(rank, now); });
+  const Time now = event.at + reaction_;
+  GiveRegion(rank, read.region, now);
+  Finish(rank, *read.message, now);
+  Act(rank, now, [this, rank](Time then) { NextRead(rank, then); });
 }
 
 void Transport::Finish(std::uint32_t rank, const Message& message, Time now) {

@@ -68,8 +68,8 @@ SharedMemory::~SharedMemory() {
 }
 
 absl::StatusOr<std::unique_ptr<RankServer>> RankServer::Start(Welcome welcome,
-                                                              std::vector<std::uint64_t> peers) {
-  std::unique_ptr<RankServer> server(new RankServer(welcome, std::move(peers)));
+                                                              std::vector<RankSeat> seats) {
+  std::unique_ptr<RankServer> server(new RankServer(welcome, std::move(seats)));
   if (absl::Status status = server->Listen(); !status.ok()) return status;
   server->thread_ = std::thread([raw = server.get()] { raw->Serve(); });
   return server;
@@ -176,7 +176,8 @@ bool RankServer::Hear(Connection& connection) {
   const std::string refused = Admit(connection.socket, hello);
   if (refused.empty()) {
     welcome.rank = connection.rank = hello.rank;
-    welcome.peer = peers_[hello.rank];
+    welcome.peer = seats_[hello.rank].peer;
+    seats_[hello.rank].hub.copy(welcome.hub, sizeof(welcome.hub) - 1);
   }
   refused.copy(welcome.refused, sizeof(welcome.refused) - 1);
   Answer(connection.socket, welcome);
@@ -190,9 +191,13 @@ std::string RankServer::Admit(int socket, const Hello& hello) {
     return fmt::format("the provider speaks version {}, this fabric {}", hello.version,
                        kChannelVersion);
   }
-  if (hello.rank >= peers_.size()) {
+  if (hello.rank >= seats_.size()) {
     return fmt::format("rank {} of a program on a fabric with {} places; start as many ranks",
-                       hello.rank, peers_.size());
+                       hello.rank, seats_.size());
+  }
+  if (!seats_[hello.rank].here) {
+    return fmt::format("rank {} belongs to {}, which is not a hub of this percsd", hello.rank,
+                       seats_[hello.rank].hub);
   }
   if (channels_[hello.rank].data() != nullptr)
     return fmt::format("rank {} has attached already", hello.rank);

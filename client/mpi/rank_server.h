@@ -31,6 +31,13 @@ class SharedMemory {
   int file_ = -1;
 };
 
+// Where a rank attaches.
+struct RankSeat {
+  std::uint64_t peer = 0;  // PeerOf its hub and window
+  std::string hub;         // its name
+  bool here = true;        // else its hub is of another percsd
+};
+
 struct RankEvent {
   std::uint32_t rank = 0;
   bool gone = false;
@@ -38,9 +45,9 @@ struct RankEvent {
 
 class RankServer {
  public:
-  // `welcome` has what is the same for all ranks; `peers` the address of each.
+  // `welcome` has what is the same for all ranks; `seats` are by rank.
   static absl::StatusOr<std::unique_ptr<RankServer>> Start(Welcome welcome,
-                                                           std::vector<std::uint64_t> peers);
+                                                           std::vector<RankSeat> seats);
   ~RankServer();
   RankServer(const RankServer&) = delete;
   RankServer& operator=(const RankServer&) = delete;
@@ -57,8 +64,8 @@ class RankServer {
     int socket = -1;
     std::uint32_t rank = kRankUnknown;  // until it said so
   };
-  RankServer(Welcome welcome, std::vector<std::uint64_t> peers)
-      : welcome_(welcome), peers_(std::move(peers)), channels_(peers_.size()) {}
+  RankServer(Welcome welcome, std::vector<RankSeat> seats)
+      : welcome_(welcome), seats_(std::move(seats)), channels_(seats_.size()) {}
   absl::Status MakeFolder();
   absl::Status Listen();
   void Serve();
@@ -70,7 +77,7 @@ class RankServer {
   void Report(RankEvent event);
 
   Welcome welcome_;
-  const std::vector<std::uint64_t> peers_;
+  const std::vector<RankSeat> seats_;   // by rank
   std::vector<SharedMemory> channels_;  // by rank
   SharedMemory doorbell_;
   std::string folder_, path_;

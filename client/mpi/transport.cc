@@ -17,8 +17,13 @@ constexpr std::size_t kSendingMax = 48;  // less than the slots of a send FIFO
 }  // namespace
 
 Transport::Transport(Fabric& fabric, std::vector<RankPlace> places, JobKey job,
-                     const TransportParameters& parameters, TransportUser& user)
-    : fabric_(fabric), parameters_(parameters), job_(job), user_(user), ranks_(places.size()) {
+                     const TransportParameters& parameters, Time reaction, TransportUser& user)
+    : fabric_(fabric),
+      parameters_(parameters),
+      job_(job),
+      reaction_(reaction),
+      user_(user),
+      ranks_(places.size()) {
   for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
     ranks_[r].place = places[r];
     ranks_[r].next_address = kRegions;
@@ -69,26 +74,23 @@ void Transport::Issue(std::uint32_t rank, Time now, WindowOperation operation) {
   if (!status.ok()) Fail(std::string(status.message()));
 }
 
-void Transport::Open(Time at) {
-  for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
-    const Rank& rank = ranks_[r];
-    Issue(r, at, Operation(rank, WindowOp::kReserve));
-    WindowOperation memory = Operation(rank, WindowOp::kRegister);
-    memory.address = kFifos;
-    memory.bytes =
-        std::uint64_t{parameters_.send_slots + parameters_.receive_slots} * kPacketBytesMax;
-    Issue(r, at, memory);
-    WindowOperation fifos = Operation(rank, WindowOp::kConfigure);
-    fifos.send_fifo = {kFifos, parameters_.send_slots};
-    fifos.receive_fifo = {kFifos + std::uint64_t{parameters_.send_slots} * kPacketBytesMax,
-                          parameters_.receive_slots};
-    Issue(r, at, fifos);
-  }
+void Transport::Open(std::uint32_t r, Time at) {
+  const Rank& rank = ranks_[r];
+  Issue(r, at, Operation(rank, WindowOp::kReserve));
+  WindowOperation memory = Operation(rank, WindowOp::kRegister);
+  memory.address = kFifos;
+  memory.bytes =
+      std::uint64_t{parameters_.send_slots + parameters_.receive_slots} * kPacketBytesMax;
+  Issue(r, at, memory);
+  WindowOperation fifos = Operation(rank, WindowOp::kConfigure);
+  fifos.send_fifo = {kFifos, parameters_.send_slots};
+  fifos.receive_fifo = {kFifos + std::uint64_t{parameters_.send_slots} * kPacketBytesMax,
+                        parameters_.receive_slots};
+  Issue(r, at, fifos);
 }
 
-void Transport::Close(Time at) {
-  for (std::uint32_t r = 0; r < ranks_.size(); ++r)
-    Issue(r, at, Operation(ranks_[r], WindowOp::kRelease));
+void Transport::Close(std::uint32_t rank, Time at) {
+  Issue(rank, at, Operation(ranks_[rank], WindowOp::kRelease));
 }
 
 void Transport::Leave(std::uint32_t rank) {
@@ -128,7 +130,7 @@ void Transport::OnWindowEvent(const WindowEvent& event) {
     case OperationUse::kPacket:
       // What did not leave is sent again by the flow's timer.
       --ranks_[rank].sending;
-      return PumpAt(rank, event.at);
+      return PumpAt(rank, event.at + reaction_);
     case OperationUse::kRead:
       return OnReadDone(rank, event);
     case OperationUse::kReadBytes:

@@ -9,7 +9,10 @@
 //
 // The message layer works beside the rank, like PAMI's communication thread: a message comes in
 // while its rank computes. All that happens at one rank is ordered by (time, number), and ranks
-// touch each other only by packets, so the result does not depend on who asked first.
+// touch each other only by packets, so the result does not depend on who asked first. What an event
+// of a window makes the software do begins `reaction` after the event. No window of virtual time is
+// longer than that, so where windows begin and end has no influence either, and the ranks of a
+// program may be in one process or in many.
 #pragma once
 
 #include <cstdint>
@@ -81,15 +84,16 @@ struct TrafficCounts {
 // WIDE: one protocol: each method is one step of a message, or one kind of packet.
 class Transport final : public WindowListener {
  public:
-  // REQUIRES: places are different; fabric and user outlive this.
+  // REQUIRES: places are different; fabric and user outlive this; fabric is given windows of at
+  // most `reaction`, which is more than 0.
   Transport(Fabric& fabric, std::vector<RankPlace> places, JobKey job,
-            const TransportParameters& parameters, TransportUser& user);
+            const TransportParameters& parameters, Time reaction, TransportUser& user);
   ~Transport() override;
 
-  // Reserves the windows, at `at`.
-  void Open(Time at);
-  // Gives them back. REQUIRES: idle().
-  void Close(Time at);
+  // Reserves the window of a rank, at `at`.
+  void Open(std::uint32_t rank, Time at);
+  // Gives it back. REQUIRES: idle().
+  void Close(std::uint32_t rank, Time at);
 
   // --- Calls of a rank, in the order of their times, which are not before the fabric's.
   void Send(std::uint32_t rank, Time at, SendCall call);
@@ -261,6 +265,7 @@ class Transport final : public WindowListener {
   Fabric& fabric_;
   const TransportParameters parameters_;
   const JobKey job_;
+  const Time reaction_;
   TransportUser& user_;
   std::vector<Rank> ranks_;
   absl::flat_hash_map<std::uint64_t, std::uint32_t> rank_at_;  // by PeerOf its place

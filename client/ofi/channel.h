@@ -20,13 +20,14 @@
 namespace percs::mpi {
 
 inline constexpr std::uint32_t kChannelMagic = 0x50455243;  // "PERC"
-inline constexpr std::uint32_t kChannelVersion = 3;
+inline constexpr std::uint32_t kChannelVersion = 4;
 inline constexpr const char* kSocketVariable = "PERCS_MPI_SOCKET";
 inline constexpr std::uint64_t kRingBytes = 256 * 1024;
 inline constexpr std::uint32_t kPayloadMax = 32 * 1024;  // of a record; longer ones continue
 inline constexpr std::int64_t kForever = INT64_MAX / 4;  // of a wait: until something comes
 inline constexpr std::uint64_t kAnyPeer = ~std::uint64_t{0};
 inline constexpr std::uint32_t kRankUnknown = ~std::uint32_t{0};
+inline constexpr std::size_t kHubNameBytes = 32;  // longer than any name and its 0
 
 enum class RecordKind : std::uint32_t {
   // Of a rank.
@@ -207,6 +208,7 @@ struct Welcome {
   std::uint32_t magic = kChannelMagic, version = kChannelVersion;
   std::uint32_t rank = 0, ranks = 0;
   std::uint64_t peer = 0;              // of this rank
+  char hub[kHubNameBytes] = {};        // ... and the name of its hub
   std::uint64_t eager_bytes = 0;       // longer messages go by rendezvous
   std::uint64_t message_max = 0;       // bytes
   std::int64_t send_cost = 0;          // picoseconds of the rank's clock, of every send,

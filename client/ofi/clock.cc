@@ -15,9 +15,8 @@
 #include <cstring>
 #include <ctime>
 
+#include "client/ofi/interposed.h"
 #include "client/ofi/virtual_clock.h"
-
-#define PERCS_EXPORT extern "C" __attribute__((visibility("default")))
 
 PERCS_EXPORT percs::mpi::VirtualClock percs_virtual_clock;
 percs::mpi::VirtualClock percs_virtual_clock;
@@ -84,16 +83,6 @@ void Pass(std::int64_t seconds, std::int64_t nanoseconds) {
   percs_virtual_clock.now += seconds * kPicosecondsPerSecond + nanoseconds * 1000;
 }
 
-// The next library's function of this name. MPI may have been loaded where only it is looked for.
-void* Next(const char* name) {
-  void* found = dlsym(RTLD_NEXT, name);
-  if (found != nullptr) return found;
-  void* library = dlopen("libmpi.so.40", RTLD_LAZY | RTLD_NOLOAD);
-  found = library != nullptr ? dlsym(library, name) : nullptr;
-  if (found == nullptr) std::abort();  // the program calls MPI without having it
-  return found;
-}
-
 class Testing {
  public:
   Testing() { ++percs_virtual_clock.testing; }
@@ -103,7 +92,7 @@ class Testing {
 }  // namespace
 }  // namespace percs::mpi
 
-using percs::mpi::Next;
+using percs::mpi::NextOf;
 using percs::mpi::Now;
 using percs::mpi::Pass;
 using percs::mpi::Testing;
@@ -115,12 +104,11 @@ using percs::mpi::Virtual;
 // --- MPI. What only tests says so to the provider, which else would wait. The arguments are
 // handles and pointers, which registers pass alike.
 
-#define PERCS_TEST_CALL(name)                                                      \
-  PERCS_EXPORT int name(void* a, void* b, void* c, void* d, void* e) {             \
-    static const auto next =                                                       \
-        reinterpret_cast<int (*)(void*, void*, void*, void*, void*)>(Next(#name)); \
-    const Testing testing;                                                         \
-    return next(a, b, c, d, e);                                                    \
+#define PERCS_TEST_CALL(name)                                                       \
+  PERCS_EXPORT int name(void* a, void* b, void* c, void* d, void* e) {              \
+    static const auto next = NextOf<int(void*, void*, void*, void*, void*)>(#name); \
+    const Testing testing;                                                          \
+    return next(a, b, c, d, e);                                                     \
   }
 #define PERCS_TEST_CALLS(name) PERCS_TEST_CALL(MPI_##name) PERCS_TEST_CALL(PMPI_##name)
 
@@ -136,26 +124,42 @@ PERCS_TEST_CALLS(Probe)
 PERCS_TEST_CALLS(Mprobe)
 PERCS_TEST_CALLS(Request_get_status)
 
+// --- A rank's processor is its hub.
+
+PERCS_EXPORT int PMPI_Get_processor_name(char* name, int* length) {
+  static const auto next = NextOf<int(char*, int*)>("PMPI_Get_processor_name");
+  const percs::mpi::VirtualClock& clock = percs_virtual_clock;
+  const int status = next(name, length);
+  if (status != 0 || !clock.attached.load()) return status;
+  *length = static_cast<int>(std::strlen(clock.hub));
+  std::memcpy(name, clock.hub, static_cast<std::size_t>(*length) + 1);
+  return status;
+}
+PERCS_EXPORT int MPI_Get_processor_name(char* name, int* length) {
+  return PMPI_Get_processor_name(name, length);
+}
+
 // --- Open MPI's progress (opal/runtime/opal_progress.h): the provider has to know whether all its
 // parts have looked for work before it says that the rank waits.
 
 PERCS_EXPORT void opal_progress() {
-  static const auto next = reinterpret_cast<void (*)()>(Next("opal_progress"));
+  static const auto next = NextOf<void()>("opal_progress");
   percs::mpi::VirtualClock& clock = percs_virtual_clock;
   const std::uint64_t acts = clock.acts;
   ++clock.passing;
   next();
+  if (void (*const look)() = clock.look.load()) look();
   --clock.passing;
   if (clock.acts == acts) ++clock.quiet;
 }
 
-#define PERCS_PART_CALL(name, change)                                           \
-  PERCS_EXPORT int name(int (*part)()) {                                        \
-    static const auto next = reinterpret_cast<int (*)(int (*)())>(Next(#name)); \
-    const int status = next(part);                                              \
-    if (status == 0) percs_virtual_clock.parts += (change);                     \
-    percs::mpi::NoteAct(percs_virtual_clock);                                   \
-    return status;                                                              \
+#define PERCS_PART_CALL(name, change)                       \
+  PERCS_EXPORT int name(int (*part)()) {                    \
+    static const auto next = NextOf<int(int (*)())>(#name); \
+    const int status = next(part);                          \
+    if (status == 0) percs_virtual_clock.parts += (change); \
+    percs::mpi::NoteAct(percs_virtual_clock);               \
+    return status;                                          \
   }
 PERCS_PART_CALL(opal_progress_register, 1)
 PERCS_PART_CALL(opal_progress_register_lp, 1)

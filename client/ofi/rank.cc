@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include <cerrno>
@@ -47,9 +48,12 @@ std::unique_ptr<RankLink> RankLink::Connect(std::string* why) {
   if (void* clock = dlsym(RTLD_DEFAULT, kClockSymbol)) {
     link->clock_ = static_cast<VirtualClock*>(clock);
     link->watched_ = true;  // the library that owns it watches passes, too
+    silent = link.get();
+    link->clock_->look = &LookInFinalize;
   }
   link->mpi_state_ = static_cast<const int*>(dlsym(RTLD_DEFAULT, "ompi_mpi_state"));
   link->clock_->scale = static_cast<std::int64_t>(link->welcome_.compute_scale * 1000 * 1024);
+  std::memcpy(link->clock_->hub, link->welcome_.hub, kHubNameBytes - 1);
   link->clock_->attached = true;
   return link;
 }
@@ -58,9 +62,14 @@ bool RankLink::Greet(const char* path, std::string* why) {
   socket_ = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  std::strncpy(address.sun_path, path, sizeof(address.sun_path) - 1);
   Hello hello;
   hello.rank = NumberFrom({"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"});
+  // A folder has a socket for each rank.
+  struct stat status {};
+  std::string socket = path;
+  if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+    socket += "/" + std::to_string(hello.rank);
+  std::strncpy(address.sun_path, socket.c_str(), sizeof(address.sun_path) - 1);
   hello.ranks = NumberFrom({"OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS"});
   alignas(cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))] = {};
   iovec part{&welcome_, sizeof(welcome_)};
@@ -104,6 +113,7 @@ void RankLink::Map(const int* files, std::string* why) {
 }
 
 RankLink::~RankLink() {
+  clock_->look = nullptr;
   if (active_ && !broken_ && FabricIsThere()) {
     Write(At(RecordKind::kAway), nullptr);
     doorbell_->to_fabric.Ring();
@@ -152,7 +162,7 @@ void RankLink::Enter(bool communicates) {
     clock_->running = true;
     Write(At(RecordKind::kActive), nullptr);
     doorbell_->to_fabric.Ring();
-  } else if (active_ && state > kFinalizeStarted) {
+  } else if (!away_ && state > kFinalizeStarted) {
     active_ = waiting_ = false;
     away_ = true;
     clock_->running = false;
@@ -195,7 +205,7 @@ void RankLink::Send(std::uint64_t to, std::uint64_t tag, std::uint64_t data, con
   record.data = data;
   record.bytes = bytes;
   if (!eager) record.id = NewId(reports ? context : nullptr);
-  if (!eager) pending_[record.id - 1].claims = !reports;  // its end is for nobody
+  if (!eager) pending_[record.id - 1].claims = !reports;  // its end is not reported
   if (eager) clock_->now += static_cast<std::int64_t>(bytes) * welcome_.copy_per_kib / 1024;
   std::size_t part = 0;
   std::uint64_t offset = 0;
@@ -223,7 +233,8 @@ void RankLink::Receive(std::uint64_t from, std::uint64_t tag, std::uint64_t igno
   if (!peeks) idle_polls_ = 0;
   Record record = At(RecordKind::kReceive);
   record.flags = flags;
-  record.peer = from;
+  // What is claimed was found before, whoever sent it.
+  record.peer = !peeks && (flags & kClaim) ? kAnyPeer : from;
   record.tag = tag;
   record.ignore = ignore;
   if (!peeks && (flags & kClaim)) {
@@ -294,7 +305,16 @@ std::int64_t RankLink::PollCost() const {
   return welcome_.poll_cost << std::min(idle_polls_ / kSamePolls, kDoublingsMax);
 }
 
+RankLink* RankLink::silent = nullptr;
+
+void RankLink::LookInFinalize() {
+  if (silent->mpi_state_ != nullptr &&
+      *static_cast<const volatile int*>(silent->mpi_state_) > kFinalizeStarted)
+    silent->Poll();
+}
+
 RankLink::Polled RankLink::Poll() {
+  clock_->look = nullptr;
   Enter(false);
   Polled polled = Polled::kNothing;
   if (broken_) {

@@ -69,6 +69,10 @@ class RankLink {
   // A call of the program begins; `communicates`: it cannot be a part of MPI_Init.
   void Enter(bool communicates);
   void Leave() { ComputeFromNow(*clock_); }
+  // Of a rank that never communicates Open MPI does not poll the provider, and it has to say all
+  // the same, in MPI_Finalize, that virtual time is not to wait for it.
+  static void LookInFinalize();
+  static RankLink* silent;
   Record At(RecordKind kind) const;
   void Write(const Record& record, const void* bytes);
   std::uint64_t NewId(void* context);

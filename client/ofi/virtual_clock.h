@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <ctime>
 
+#include "client/ofi/channel.h"
+
 namespace percs::mpi {
 
 struct VirtualClock {
@@ -16,17 +18,20 @@ struct VirtualClock {
   std::atomic<std::int64_t> computed{0};   // part of it
   std::atomic<int> testing{0};             // inside MPI_Test or its like: a poll returns at once
   std::atomic<bool> attached{false};       // to a fabric
+  char hub[kHubNameBytes] = {};            // its name, before `attached`
   std::atomic<bool> running{false};        // between MPI_Init and MPI_Finalize
   std::atomic<std::int64_t> scale{0};      // virtual picoseconds per 1,024 ns of CPU time
   std::atomic<std::int64_t> cpu_since{0};  // CPU time, nanoseconds
   std::atomic<std::uint64_t> reads{0};     // of the clock, one after the other
   // Open MPI's progress: a pass looks once at each of its parts, of which the provider is one. What
   // a part has to do may follow from another part, so that a rank has nothing to do only after
-  // some passes in which nobody did anything.
+  // some passes in which no rank did anything.
   std::atomic<int> parts{0};    // registered
   std::atomic<int> passing{0};  // passes that have begun and not ended, each inside the one before
   std::atomic<std::uint64_t> quiet{0};  // passes since the rank called, or something came
   std::atomic<std::uint64_t> acts{0};   // calls, and what came
+  // Where Open MPI has not registered the provider yet: what a pass calls in its place; else null.
+  std::atomic<void (*)()> look{nullptr};
 };
 inline constexpr const char* kClockSymbol = "percs_virtual_clock";
 

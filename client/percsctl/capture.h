@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "emulator/metrics/in_flight.h"
 #include "emulator/metrics/rank_log.h"
 #include "emulator/topology/topology.h"
 #include "percs/v1/common.pb.h"
@@ -37,11 +38,24 @@ struct NamedRankSlice {
 std::vector<NamedRankSlice> NamedRanks(const std::vector<RankSlice>& slices,
                                        const Topology& topology);
 
+// What an SPE did by DMA, and on which node.
+struct NamedDmaSlice {
+  std::string node;
+  cell::DmaSlice slice;
+};
+std::vector<NamedDmaSlice> NamedDma(const std::vector<NodeDmaSlice>& slices,
+                                    const Topology& topology);
+
+// What ran on the nodes of a run in this process.
+struct NodeSlices {
+  std::vector<NamedRankSlice> ranks;
+  std::vector<NamedDmaSlice> dma;
+};
+
 // For Perfetto: a protobuf trace (perfetto_trace.proto) with tracks for buffers and outputs of
-// nodes by virtual channel, and one for each rank. `scale`: virtual picoseconds for each nanosecond
-// of Perfetto's clock; 1 keeps every time exact. More rounds down, which keeps the nesting of
-// slices.
-std::string AsPerfetto(const TracedPackets& packets, const std::vector<NamedRankSlice>& ranks,
-                       std::int64_t scale);
+// nodes by virtual channel, one for each rank, and those of each SPE. `scale`: virtual picoseconds
+// for each nanosecond of Perfetto's clock; 1 keeps every time exact. More rounds down, which keeps
+// the nesting of slices.
+std::string AsPerfetto(const TracedPackets& packets, const NodeSlices& slices, std::int64_t scale);
 
 }  // namespace percs

@@ -58,6 +58,7 @@ absl::StatusOr<Checkpoint> Make(const CheckpointArguments& a, FabricClient& clie
     if (!store.ok()) return store.status();
     journal = store->FolderOf(a.fabric.name);
   }
+  if (absl::Status found = FindJournal(journal); !found.ok()) return found;
   const auto run = ReadJournalledRun(journal, status->run());
   if (!run.ok()) return run.status();
   // A checkpoint has everything before its time. Of a run that has ended, the last event belongs to
@@ -175,6 +176,7 @@ absl::StatusOr<std::string> RestoreThere(const RestoreArguments& a, const Checkp
 }
 
 Outcome Restore(const RestoreArguments& a) {
+  if (absl::Status found = FindJournal(a.file); !found.ok()) return FromStatus(found);
   const auto checkpoint = ReadCheckpoint(a.file);
   if (!checkpoint.ok()) return FromStatus(checkpoint.status());
   const auto scenario = BuildScenario(checkpoint->scenario, "");

@@ -103,7 +103,8 @@ CommandBody AddCollective(CLI::App& app) {
       ->delimiter(',');
   app.add_option("--iterations", a->iterations,
                  "Number of measured calls; default: 10, 20, 40, ... until the mean changes by no "
-                 "more than 0.5 %, at most 1000");
+                 "more than 0.5 %, at most 1000")
+      ->check(CLI::Range(1, 1'000'000'000));
   AddProgressOption(app, a->progress);
   app.add_option("--format", a->format,
                  "table, json, osu (OSU layout) or imb (Intel MPI Benchmarks layout)")

@@ -42,12 +42,13 @@ void Print(const CollectiveArguments& a, std::uint32_t bytes, const cell::Collec
     fmt::print("{}\n", one.dump(2));
     return;
   }
-  fmt::print("{} on {} SPEs of a {}\n", name, a.spes, a.blade);
+  fmt::print("{} on {} of a {}\n", name, Counted(static_cast<std::uint64_t>(a.spes), "SPE"),
+             a.blade);
   fmt::print("  per call   {:.1f} ns virtual, {} calls {}\n", timing.nanoseconds,
              FormatCount(loop.iterations), a.loop);
   if (broadcast) {
-    fmt::print("  bandwidth  {:.2f} GB/s, of {} bytes to {} SPEs\n", timing.gigabytes_per_second,
-               bytes, a.spes - 1);
+    fmt::print("  bandwidth  {:.2f} GB/s, of {} to {}\n", timing.gigabytes_per_second,
+               Counted(bytes, "byte"), Counted(static_cast<std::uint64_t>(a.spes) - 1, "SPE"));
   }
   fmt::print("  data       {}\n", timing.wrong == 0 ? "correct after every call"
                                                     : fmt::format("wrong {} times", timing.wrong));
@@ -72,7 +73,14 @@ Outcome MeasureOnBlade(const CollectiveArguments& a) {
   if (!spec.ok()) return FromStatus(spec.status());
   loop.spec = *spec;
   loop.spes = a.spes;
-  if (!a.sizes.empty()) loop.bytes = static_cast<std::uint32_t>(a.sizes.front());
+  if (!a.sizes.empty()) {
+    if (a.sizes.front() > cell::kCollectiveBufferBytes) {
+      return Outcome::Fail(ExitCode::kUsage,
+                           fmt::format("{} bytes: the buffer of an SPE holds {}", a.sizes.front(),
+                                       cell::kCollectiveBufferBytes));
+    }
+    loop.bytes = static_cast<std::uint32_t>(a.sizes.front());
+  }
   loop.elements = a.elements;
   loop.mode = a.loop == "aligned" ? cell::LoopMode::kAligned : cell::LoopMode::kBackToBack;
   SettlingCalls settling;
@@ -90,7 +98,7 @@ Outcome MeasureOnBlade(const CollectiveArguments& a) {
   Print(a, loop.bytes, loop, ran, *timing);
   if (timing->wrong != 0) {
     return Outcome::Fail(ExitCode::kViolation,
-                         fmt::format("{} calls gave wrong data", timing->wrong));
+                         fmt::format("{} gave wrong data", Counted(timing->wrong, "call")));
   }
   return Outcome::Ok();
 }

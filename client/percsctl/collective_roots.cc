@@ -24,15 +24,25 @@ bool HasRoot(Operation operation) {
          operation == Operation::kGather || operation == Operation::kScatter;
 }
 
-// Mean time of a call in us.
-absl::StatusOr<double> MeanOf(CollectiveWorkload w, std::uint32_t root, bool rotating) {
-  w.root = root;
-  w.rotate_root = rotating;
+// Means of a call in us: of a rotating root, then of each fixed one. All take about the same time.
+absl::StatusOr<std::vector<double>> Means(CollectiveWorkload w, MeasurementsProgress& progress) {
+  std::string what;
   RunOptions options;
+  options.progress = [&](const RunProgress& p) { progress.Show(what, p.now); };
   options.cancelled = [] { return InterruptGuard::raised(); };
-  const auto run = MeasureCollective(w, options);
-  if (!run.ok()) return run.status();
-  return run->collective.Nanoseconds() / 1000;
+  std::vector<double> means;
+  const std::uint32_t tasks = w.placement.tasks();
+  for (std::uint32_t i = 0; i <= tasks; ++i) {
+    w.rotate_root = i == 0;
+    w.root = i == 0 ? 0 : i - 1;
+    what = i == 0 ? "rotating root" : fmt::format("root {} of {}", w.root, tasks);
+    const auto run = MeasureCollective(w, options);
+    if (!run.ok()) return run.status();
+    means.push_back(run->collective.Nanoseconds() / 1000);
+    progress.NextMeasurement();
+    progress.StartRound(static_cast<double>(run->virtual_time));
+  }
+  return means;
 }
 
 void Print(const CollectiveArguments& a, double rotating, const std::vector<double>& fixed) {
@@ -66,20 +76,15 @@ Outcome MeasureEveryRoot(const CollectiveArguments& a) {
   w.algorithm = a.algorithm;
   if (!a.sizes.empty()) w.bytes = a.sizes.front();
   w.iterations = a.iterations > 0 ? a.iterations : kCalls;
+  const auto scenario = CollectiveScenario(w);
+  if (!scenario.ok()) return FromStatus(scenario.status());
+  if (absl::Status s = CheckCollectiveWorkload(w, w.placement.nodes); !s.ok()) return FromStatus(s);
   InterruptGuard interrupt;
-  ProgressLine progress(a.progress);
-  const auto rotating = MeanOf(w, 0, true);
-  if (!rotating.ok()) return FromStatus(rotating.status());
-  std::vector<double> fixed;
-  const std::uint32_t tasks = w.placement.tasks();
-  for (std::uint32_t root = 0; root < tasks; ++root) {
-    progress.Show(fmt::format("root {}", root), static_cast<double>(root) / tasks);
-    const auto mean = MeanOf(w, root, false);
-    if (!mean.ok()) return FromStatus(mean.status());
-    fixed.push_back(*mean);
-  }
+  MeasurementsProgress progress(std::vector<double>(w.placement.tasks() + 1, 1.0), a.progress);
+  const auto means = Means(w, progress);
+  if (!means.ok()) return FromStatus(means.status());
   progress.Clear();
-  Print(a, *rotating, fixed);
+  Print(a, means->front(), {means->begin() + 1, means->end()});
   return Outcome::Ok();
 }
 

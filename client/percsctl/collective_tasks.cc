@@ -1,6 +1,7 @@
 // percsctl collective: one collective among tasks of nodes in the loop of paper 003, by sizes.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "client/lib/interrupt.h"
@@ -15,6 +16,9 @@ namespace percs {
 namespace {
 
 using Json = nlohmann::json;
+
+// A measurement of at most this many calls is not preceded by one call for the estimate.
+constexpr std::uint64_t kFewCalls = 10;
 
 struct Measured {
   std::uint64_t bytes = 0;
@@ -117,43 +121,48 @@ std::string AsImb(const CollectiveArguments& a, const std::vector<Measured>& all
 }
 
 // The time of a size goes by its packets, and there is a least time.
-class SizesProgress {
- public:
-  SizesProgress(const std::vector<std::uint64_t>& sizes, bool always)
-      : sizes_(sizes), line_(always) {
-    for (const std::uint64_t bytes : sizes) all_ += Work(bytes);
-  }
-  void Show(std::uint64_t calls) {
-    line_.Show(fmt::format("size {} ({} of {}), {}", FormatBytes(sizes_[next_]), next_ + 1,
-                           sizes_.size(), Counted(calls, "call")),
-               done_ / all_);
-  }
-  void Next() { done_ += Work(sizes_[next_++]); }
-  void Clear() { line_.Clear(); }
+double Work(std::uint64_t bytes) { return 4096 + static_cast<double>(bytes); }
 
- private:
-  static double Work(std::uint64_t bytes) { return 4096 + static_cast<double>(bytes); }
-  const std::vector<std::uint64_t>& sizes_;
-  ProgressLine line_;
-  std::size_t next_ = 0;
-  double all_ = 0, done_ = 0;
-};
+// The virtual time of one call in ps, from which progress is estimated. It is 0 if the call cannot
+// be measured, or if no progress is shown.
+double TimeOfACall(CollectiveWorkload w, const MeasurementsProgress& progress) {
+  if (!progress.shows() || w.warm_up + w.iterations <= kFewCalls) return 0;
+  w.warm_up = 0;
+  w.iterations = 1;
+  RunOptions options;
+  options.cancelled = [] { return InterruptGuard::raised(); };
+  const auto run = MeasureCollective(w, options);
+  return run.ok() ? static_cast<double>(run->virtual_time) : 0;
+}
 
-absl::StatusOr<RunResult> Measure(const CollectiveArguments& a, std::uint64_t bytes,
-                                  SizesProgress& progress) {
+absl::StatusOr<RunResult> Measure(const CollectiveArguments& a, std::size_t which,
+                                  const std::vector<std::uint64_t>& sizes,
+                                  MeasurementsProgress& progress) {
   CollectiveWorkload w = a.tasks;
   w.operation = a.operation;
   w.algorithm = a.algorithm;
-  w.bytes = bytes;
+  w.bytes = sizes[which];
   RunOptions options;
-  options.progress = [&](const RunProgress&) { progress.Show(w.iterations); };
+  options.progress = [&](const RunProgress& p) {
+    progress.Show(fmt::format("size {} ({} of {}), {}", FormatBytes(w.bytes), which + 1,
+                              sizes.size(), Counted(w.iterations, "call")),
+                  p.now);
+  };
   options.cancelled = [] { return InterruptGuard::raised(); };
   SettlingCalls settling;
-  while (true) {
-    w.iterations = a.iterations > 0 ? a.iterations : settling.calls();
+  w.iterations = a.iterations > 0 ? a.iterations : settling.calls();
+  double of_call = TimeOfACall(w, progress);
+  for (bool first = true;; first = false) {
+    // The first round never settles; each later one is taken for the last.
+    const std::uint64_t next = a.iterations == 0 && first ? w.warm_up + 2 * w.iterations : 0;
+    progress.StartRound(of_call * static_cast<double>(w.warm_up + w.iterations + next));
     auto run = MeasureCollective(w, options);
     if (!run.ok() || a.iterations > 0 || settling.Settled(run->collective.Nanoseconds()))
       return run;
+    progress.EndRound(run->virtual_time);
+    of_call =
+        static_cast<double>(run->virtual_time) / static_cast<double>(w.warm_up + w.iterations);
+    w.iterations = settling.calls();
   }
 }
 
@@ -167,13 +176,15 @@ Outcome MeasureAmongTasks(const CollectiveArguments& a) {
   }
   if (sizes.empty()) sizes = {CollectiveWorkload().bytes};
   InterruptGuard interrupt;
-  SizesProgress progress(sizes, a.progress);
+  std::vector<double> work(sizes.size());
+  std::transform(sizes.begin(), sizes.end(), work.begin(), Work);
+  MeasurementsProgress progress(std::move(work), a.progress);
   std::vector<Measured> all;
-  for (const std::uint64_t bytes : sizes) {
-    auto run = Measure(a, bytes, progress);
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    auto run = Measure(a, i, sizes, progress);
     if (!run.ok()) return FromStatus(run.status());
-    all.push_back({bytes, *std::move(run)});
-    progress.Next();
+    all.push_back({sizes[i], *std::move(run)});
+    progress.NextMeasurement();
   }
   progress.Clear();
   if (IsJson(a.format)) {

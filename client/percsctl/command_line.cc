@@ -27,7 +27,7 @@ class Formatter : public CLI::Formatter {
     const std::size_t width = Screen::OfOutput().width > 0 ? Screen::OfOutput().width : kPage;
     const std::string footer = CLI::Formatter::make_footer(app);
     // Examples are to be copied as they are.
-    if (footer.starts_with("Examples")) return footer;
+    if (footer.starts_with("Example")) return footer;
     for (const std::string& line : WrapWords(footer, width)) text += line + "\n";
     while (text.ends_with("\n\n")) text.pop_back();
     return text;
@@ -73,6 +73,30 @@ std::string Unknown(const CLI::App& app, const CLI::App& used) {
     return fmt::format("no option {}{}", name, DidYouMean(name, OptionNames(app)));
   }
   return "";
+}
+
+// What CLI11 says of a value that is none of the choices or beyond the range, in the words that
+// errors of scenarios have.
+std::string InOurWords(const std::string& text) {
+  constexpr std::string_view kChoices = " not in {", kRange = " not in range ", kValue = "Value ";
+  const std::size_t colon = text.find(": ");
+  if (colon == std::string::npos) return text;
+  const std::string name = text.substr(0, colon + 2);
+  std::string value = text.substr(colon + 2);
+  if (const std::size_t at = value.rfind(kChoices); at != std::string::npos && text.back() == '}') {
+    const std::string all = value.substr(at + kChoices.size());
+    value.resize(at);
+    const auto choices = CLI::detail::split(all.substr(0, all.size() - 1), ',');
+    return fmt::format("{}\"{}\" is not a choice{}", name, value,
+                       Suggest(value, choices, "choices"));
+  }
+  if (const std::size_t at = value.rfind(kRange);
+      at != std::string::npos && value.starts_with(kValue)) {
+    return fmt::format("{}{} is out of range; allowed: {}", name,
+                       value.substr(kValue.size(), at - kValue.size()),
+                       value.substr(at + kRange.size()));
+  }
+  return text;
 }
 
 }  // namespace
@@ -155,7 +179,7 @@ std::string UsageMessage(const CLI::App& root, const CLI::ParseError& error) {
     if (chain.size() == 1) return "name a command; `percsctl help` lists them";
     return fmt::format("name a command: {}", fmt::join(SubcommandNames(*chain.back()), ", "));
   }
-  return error.what();
+  return InOurWords(error.what());
 }
 
 }  // namespace percs

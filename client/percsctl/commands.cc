@@ -34,11 +34,14 @@ constexpr Command kCommands[] = {
     {"collective", kInProcess,
      "Measure a collective among tasks on nodes, or the SPEs of a Cell blade",
      R"(  percsctl collective allreduce --nodes 32 --tasks 32 --algorithm hybrid:p2p
-  percsctl collective broadcast --nodes 2 --tasks 32 --size 8..64KiB --format osu
-  percsctl collective alltoall --nodes 8 --algorithm p2p:bruck --size 64 --format json
-  percsctl collective broadcast --nodes 1 --tasks 32 --smt 4 --algorithm shm:one-buffer --every-root
+  percsctl collective broadcast --nodes 2 --tasks 32 --size 8..64KiB \
+      --format osu
+  percsctl collective alltoall --nodes 8 --algorithm p2p:bruck --size 64
+  percsctl collective broadcast --nodes 1 --tasks 32 --smt 4 \
+      --algorithm shm:one-buffer --every-root
   percsctl collective barrier --blade QS20
-  percsctl collective broadcast --blade QS20 --bytes 16384 --algorithm "TTBcastB_Opt D2")",
+  percsctl collective broadcast --blade QS20 --bytes 16384 \
+      --algorithm "TTBcastB_Opt D2")",
      AddCollective},
     {"ping", kInProcess, "Send packets back and forth between windows of two hubs",
      R"(  percsctl ping sn0-d0-h0 sn1-d0-h0
@@ -52,20 +55,24 @@ constexpr Command kCommands[] = {
   percsctl perf 0 1 --protocol sender --format json)",
      AddPerf},
     {"sweep", kInProcess, "Run a grid of scenarios, as one table",
-     R"(  percsctl sweep deploy/scenarios/latency-load.yaml -o out --repeat 3 --jobs 2 --plot \
-      --over workload.pattern.load=0.05..0.45:0.05 --over routing.mode=hw_direct,hw_indirect
+     R"(  percsctl sweep deploy/scenarios/latency-load.yaml -o out --repeat 3 \
+      --over workload.pattern.load=0.05..0.45:0.05 \
+      --over routing.mode=hw_direct,hw_indirect --jobs 2 --plot
   percsctl sweep deploy/scenarios/supernode-alltoall.yaml -o sizes \
       --over workload.all_to_all.bytes=4KiB,16KiB,64KiB)",
      AddSweep},
     {"view", kInProcess, "Write a run as a page that opens in any browser, with a time line",
      R"(  percsctl view deploy/scenarios/link-failure.yaml -o failure.html
   percsctl view ~/.local/state/percs/default --run 2 -o run2.html
-  percsctl run FILE --format json > a.json && percsctl view FILE --result a.json -o a.html)",
+  percsctl run FILE --format json > a.json
+  percsctl view FILE --result a.json -o a.html)",
      AddView},
     {"mpirun", kInProcess, "Run an unmodified MPI program (Open MPI) on an emulated machine",
      R"(  percsctl mpirun -n 2 -- NPopenmpi -u 65536
-  percsctl mpirun -n 32 deploy/scenarios/four-supernodes.yaml --map-by hub -- lmp -in in.lj
-  percsctl mpirun -n 64 --map-by node:2 --compute cpu:1.0 -- python3 script.py)",
+  percsctl mpirun -n 32 deploy/scenarios/four-supernodes.yaml --map-by hub \
+      -- lmp -in in.lj
+  percsctl mpirun -n 64 --map-by node:2 --compute cpu:1.0 \
+      -- python3 script.py)",
      AddMpirun},
     {"sweep3d", kInProcess, "Measure the weak scaling of Sweep3D on Roadrunner",
      R"(  percsctl sweep3d --cus 1,2,4
@@ -102,7 +109,8 @@ constexpr Command kCommands[] = {
      AddProcess},
     {"apply", kControl, "Build a scenario's machine on the daemons and start it",
      R"(  percsctl apply deploy/scenarios/supernode-alltoall.yaml --wait
-  percsctl apply deploy/scenarios/trace-replay.yaml --name lab --placement 8,8,8,8 --wait
+  percsctl apply deploy/scenarios/trace-replay.yaml --name lab \
+      --placement 8,8,8,8 --wait
   percsctl apply deploy/scenarios/link-failure.yaml --pace 10us/s --hold)",
      AddApply},
     {"status", kControl, "Show the state of the fabric and its daemons",
@@ -129,7 +137,8 @@ constexpr Command kCommands[] = {
      AddGraph},
     {"plot", kControl, "Draw loads, latencies and ranks as pictures",
      R"(  percsctl plot links --name lab -o links.png
-  percsctl run FILE --format json > a.json && percsctl plot latency a.json -o latency.svg
+  percsctl run FILE --format json > a.json
+  percsctl plot latency a.json -o latency.svg
   percsctl plot curves direct=a.json direct=b.json indirect=c.json -o curves.svg
   percsctl plot load trace.json -o load.png)",
      AddPlot},
@@ -171,7 +180,8 @@ constexpr Command kCommands[] = {
      AddReplay},
     {"checkpoint", kControl, "Save a run's position and the commands that led to it",
      R"(  percsctl checkpoint lab-40us
-  percsctl checkpoint lab-40us --controller 127.0.0.1:18515 --journal /var/lib/percs)",
+  percsctl checkpoint lab-40us --controller 127.0.0.1:18515 \
+      --journal /var/lib/percs)",
      AddCheckpoint},
     {"restore", kInProcess, "Re-run to a checkpoint, verify it, continue",
      R"(  percsctl restore lab-40us --threads 2
@@ -192,17 +202,20 @@ constexpr Command kCommands[] = {
   percsctl counters --per-node --format json)",
      AddCounters},
     {"trace", kControl, "Follow packets hop by hop, and explain every wait",
-     R"(  percsctl trace deploy/scenarios/four-supernodes.yaml --from sn0-d0-h0 --packet 20
-  percsctl trace deploy/scenarios/supernode-alltoall.yaml --from sn0-d0-h0 --packet 100 \
-      --every 50 --count 4
+     R"(  percsctl trace deploy/scenarios/four-supernodes.yaml --from sn0-d0-h0 \
+      --packet 20
+  percsctl trace deploy/scenarios/supernode-alltoall.yaml --from sn0-d0-h0 \
+      --packet 100 --every 50 --count 4
   percsctl trace deploy/scenarios/supernode-alltoall.yaml --apply --name lab \
       --from sn0-d0-h0 --format json
   percsctl trace --name lab --to sn0-d1-h3 --count 2
-  percsctl trace deploy/scenarios/hfi-rdma.yaml --count 100 --format pcapng -o rdma.pcapng
-  percsctl trace deploy/scenarios/service-port.yaml --kind management --format pcapng |
+  percsctl trace deploy/scenarios/hfi-rdma.yaml --count 100 \
+      --format pcapng -o rdma.pcapng
+  percsctl trace deploy/scenarios/service-port.yaml --kind management \
+      --format pcapng |
     tshark -X lua_script:deploy/wireshark/percs.lua -r - -Y percs.drop
-  percsctl trace deploy/scenarios/supernode-alltoall.yaml --every 50 --count 20 \
-      --format perfetto -o alltoall.perfetto-trace)",
+  percsctl trace deploy/scenarios/supernode-alltoall.yaml --every 50 \
+      --count 20 --format perfetto -o alltoall.perfetto-trace)",
      AddTrace},
     {"tree", kControl, "Create, list and delete trees of Collective Acceleration Units",
      R"(  percsctl tree list

@@ -56,6 +56,15 @@ absl::StatusOr<std::unique_ptr<FabricClient>> Connect(const FabricOptions& optio
   return ConnectTo(record->controller, options.tls.empty() ? record->tls : options.tls);
 }
 
+absl::StatusOr<std::string> IdentityFor(const FabricOptions& options) {
+  if (!options.tls.empty() || !options.controller.empty()) return options.tls;
+  const auto store = FabricStore::Open();
+  if (!store.ok()) return store.status();
+  const auto record = store->Load(options.name);
+  if (!record.ok()) return record.status();
+  return record->tls;
+}
+
 Outcome WithFabric(const FabricOptions& options, const ClientBody& body) {
   const auto client = Connect(options);
   if (client.ok()) return body(**client);

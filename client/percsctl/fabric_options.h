@@ -36,6 +36,9 @@ absl::StatusOr<std::unique_ptr<FabricClient>> Connect(const FabricRecord& record
 // NOT_FOUND if there is no local fabric of that name.
 absl::StatusOr<std::unique_ptr<FabricClient>> Connect(const FabricOptions& options);
 
+// Folder of the identity to present; "" if the fabric has none.
+absl::StatusOr<std::string> IdentityFor(const FabricOptions& options);
+
 // A reply, or the outcome that says why there is none. A missing local fabric counts as
 // unreachable.
 using ClientBody = std::function<Outcome(FabricClient&)>;

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -18,9 +17,9 @@
 #include "client/percsctl/command.h"
 #include "client/percsctl/fabric_options.h"
 #include "client/percsctl/fault.h"
+#include "client/percsctl/field_options.h"
 #include "client/percsctl/format.h"
 #include "percs/v1/scenario.pb.h"
-#include "proto/scenario/fields.h"
 
 namespace percs {
 namespace {
@@ -33,40 +32,11 @@ struct ResourceArguments {
   FabricOptions fabric;
   std::string id, at, lease;
   std::vector<std::string> command;
-  std::map<std::string, std::string> select, inject;  // by field
+  FieldTexts select, inject;
 };
 using Arguments = std::shared_ptr<ResourceArguments>;
 
-std::string Dashed(std::string name) {
-  std::replace(name.begin(), name.end(), '_', '-');
-  return name;
-}
-
 Outcome Wrong(const std::string& message) { return Outcome::Fail(ExitCode::kUsage, message); }
-
-bool IsWall(const std::string& text) {
-  const auto time = ParseUserTime(text);
-  return time.ok() && time->wall;
-}
-
-Outcome SetFields(const std::map<std::string, std::string>& values,
-                  google::protobuf::Message* message) {
-  for (const auto& [name, text] : values) {
-    if (text.empty()) continue;
-    if (IsWall(text)) {
-      return Wrong(
-          fmt::format("--{}: {} is wall-clock time, but this option takes virtual time; write {}",
-                      Dashed(name), text, text.substr(text.find(':') + 1)));
-    }
-    const absl::Status status =
-        SetFromText(message, message->GetDescriptor()->FindFieldByName(name), text);
-    if (!status.ok()) {
-      return Outcome::Fail(ExitCode::kUsage,
-                           fmt::format("--{}: {}", Dashed(name), std::string(status.message())));
-    }
-  }
-  return Outcome::Ok();
-}
 
 Outcome BuildFault(const ResourceArguments& a, v1::Fault* fault) {
   Time at = -1;
@@ -74,8 +44,9 @@ Outcome BuildFault(const ResourceArguments& a, v1::Fault* fault) {
   fault->set_id(a.id);
   if (at >= 0) fault->set_at(at);
   v1::Injection* inject = fault->mutable_inject();
-  if (Outcome outcome = SetFields(a.inject, inject); outcome.code != ExitCode::kOk) return outcome;
-  return SetFields(a.select, inject->mutable_select());
+  if (Outcome outcome = SetFieldTexts(a.inject, inject); outcome.code != ExitCode::kOk)
+    return outcome;
+  return SetFieldTexts(a.select, inject->mutable_select());
 }
 
 std::string TimesText(std::uint64_t count, bool known, Time at) {
@@ -349,20 +320,6 @@ Outcome Reset(const ResourceArguments& a) {
   });
 }
 
-void AddFields(CLI::App& app, const google::protobuf::Descriptor* type,
-               std::map<std::string, std::string>& values) {
-  for (const google::protobuf::FieldDescriptor* field : VisibleFields(type)) {
-    if (field->message_type() != nullptr) continue;
-    std::string help = RulesOf(field).doc();
-    if (field->name() == kDuration)
-      help += " `fault create` also takes a wall-clock duration: wall:30s.";
-    if (field->enum_type() != nullptr)
-      help += fmt::format(" One of {}.", fmt::join(ChoiceNames(field->enum_type()), ", "));
-    auto* option = app.add_option("--" + Dashed(field->name()), values[field->name()], help);
-    if (RulesOf(field).required()) option->required();
-  }
-}
-
 Arguments AddResource(CLI::App& app, const char* name, const char* summary, bool with_fault) {
   auto a = std::make_shared<ResourceArguments>();
   CLI::App* sub = app.add_subcommand(name, summary);
@@ -371,13 +328,16 @@ Arguments AddResource(CLI::App& app, const char* name, const char* summary, bool
     id->required();
     sub->add_option("--at", a->at,
                     "Virtual time (40us), or a wait on the wall clock (wall:5s); default: now");
-    AddFields(*sub, v1::Injection::descriptor(), a->inject);
-    AddFields(*sub, v1::FaultSelector::descriptor(), a->select);
-    sub->footer(fmt::format(
-        "Examples:\n  percsctl fault {0} cut --kind link_down --link sn0-d0-h0:LR0\n"
-        "  percsctl fault {0} storm --kind bit_errors --flit-error-rate 1e-3 --link-class lr "
-        "--mode percent --percent 10 --duration 100us",
-        name));
+    AddFieldOptions(*sub, v1::Injection::descriptor(), &a->inject);
+    AddFieldOptions(*sub, v1::FaultSelector::descriptor(), &a->select);
+    CLI::Option* const duration = sub->get_option("--duration");
+    duration->description(duration->get_description() +
+                          " `fault create` also takes a wall-clock duration: wall:30s.");
+    sub->footer(
+        fmt::format("Examples:\n  percsctl fault {0} cut --kind link_down --link sn0-d0-h0:LR0\n"
+                    "  percsctl fault {0} storm --kind bit_errors --flit-error-rate 1e-3 \\\n"
+                    "      --link-class lr --mode percent --percent 10 --duration 100us",
+                    name));
   }
   AddFabricOptions(*sub, a->fabric);
   return a;

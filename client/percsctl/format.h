@@ -26,9 +26,11 @@ std::string FormatPercent(double fraction);       // `12.3 %`
 std::string FormatRate(double bytes_per_second);  // `24.0 GB/s`
 
 // Columns as wide as their widest cell; the first is left-aligned, the rest as `align` says
-// ('l' or 'r', by column; the last letter repeats). What all cells of a column end with, a unit or
-// "virtual", is written once, in the header. Where a screen is too narrow, first headers and then
-// texts are broken at spaces; then further columns follow below, each time beside the first one.
+// ('l' or 'r', by column; the last letter repeats). Times and rates have one unit in the whole
+// table, or else in their column, where that makes none of them long and none 0. What all cells of
+// a column end with, a unit or "virtual", is written once, in the header; "virtual" of several
+// columns in the header of the first. Where a screen is too narrow, first headers and then texts
+// are broken at spaces; then further columns follow below, each time beside the first one.
 class Table {
  public:
   explicit Table(std::vector<std::string> header, std::string align = "lr")

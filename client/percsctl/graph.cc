@@ -103,16 +103,23 @@ absl::StatusOr<Graph> OfFabric(FabricClient& client, const FabricOptions& fabric
   return builder.Take(true);
 }
 
+// "" for a name of a file that says none.
 std::string TypeOf(const GraphArguments& a, const Graph& graph) {
   if (!a.type.empty()) return a.type;
+  if (a.output.empty()) return kDot;
   const std::string extension = std::filesystem::path(a.output).extension().string();
   if (extension == ".svg") return graph.nodes.size() > kSvgNodesMax ? kMatrix : kSvg;
-  return extension == ".mmd" ? kMermaid : kDot;
+  return extension == ".mmd" ? kMermaid : extension == ".dot" || extension == ".gv" ? kDot : "";
 }
 
 Outcome Draw(const GraphArguments& a, const absl::StatusOr<Graph>& graph) {
   if (!graph.ok()) return FromStatus(graph.status());
   const std::string type = TypeOf(a, *graph);
+  if (type.empty()) {
+    return Outcome::Fail(
+        ExitCode::kUsage,
+        fmt::format("{}: name the file .svg, .dot, .gv or .mmd, or add --type", a.output));
+  }
   const std::string text = type == kSvg       ? GraphSvg(*graph)
                            : type == kMatrix  ? GraphMatrix(*graph)
                            : type == kMermaid ? GraphMermaid(*graph)

@@ -152,7 +152,7 @@ std::string HealthText(const v1::HealthReply& h) {
   if (!h.faults().empty()) text += "\n" + FaultsText(h.faults());
   Table table({"reroute", "links down", "up", "raised", "alerted", "planning", "planned",
                "committed", "hubs"},
-              "rrrrrrrrr");
+              "lr");
   for (const v1::Reroute& r : h.reroutes()) {
     table.Add(
         {fmt::format("epoch {}", r.epoch()), FormatCount(static_cast<std::uint64_t>(r.down_size())),

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <string_view>
 
 #include "client/percsctl/command.h"
 #include "client/percsctl/fabric_options.h"
@@ -42,21 +43,39 @@ std::string Heading(std::uint64_t links, std::uint64_t down, bool only_down) {
   return down == 0 ? "no link is down" : fmt::format("{} down", Counted(down, "link"));
 }
 
+// Flits and load in one direction; replays where any link has some.
+void AddDirection(const v1::PortCounters& port, double utilisation, bool replays,
+                  std::vector<std::string>& row) {
+  row.push_back(FormatCount(port.flits()));
+  row.push_back(FormatPercent(utilisation));
+  if (replays) row.push_back(FormatCount(port.replays()));
+}
+
 std::string LinksText(const v1::ListLinksReply& reply, bool only_down) {
-  Table table({"link", "ends", "class", "state", "flits ->", "load ->", "replays ->", "flits <-",
-               "load <-", "replays <-"},
-              "llllr");
-  std::uint64_t down = 0;
-  for (const v1::LinkStatus& l : reply.links()) {
-    down += l.up() ? 0 : 1;
-    table.Add({l.name(), l.ends(), l.link_class(), State(l), FormatCount(l.forward().flits()),
-               FormatPercent(l.utilisation_forward()), FormatCount(l.forward().replays()),
-               FormatCount(l.backward().flits()), FormatPercent(l.utilisation_backward()),
-               FormatCount(l.backward().replays())});
+  const auto& links = reply.links();
+  const bool replays = std::any_of(links.begin(), links.end(), [](const v1::LinkStatus& l) {
+    return l.forward().replays() + l.backward().replays() > 0;
+  });
+  std::vector<std::string> header{"link", "ends", "class", "state"};
+  for (const char* way : {"->", "<-"}) {
+    for (const char* what : {"flits", "load", "replays"}) {
+      if (replays || what != std::string_view("replays"))
+        header.push_back(fmt::format("{} {}", what, way));
+    }
   }
-  return fmt::format("{}, at {}\n{}",
-                     Heading(static_cast<std::uint64_t>(reply.links_size()), down, only_down),
-                     FormatVirtual(reply.virtual_time()), table.empty() ? "" : table.ToString());
+  Table table(header, "llllr");
+  std::uint64_t down = 0;
+  for (const v1::LinkStatus& l : links) {
+    down += l.up() ? 0 : 1;
+    std::vector<std::string> row{l.name(), l.ends(), l.link_class(), State(l)};
+    AddDirection(l.forward(), l.utilisation_forward(), replays, row);
+    AddDirection(l.backward(), l.utilisation_backward(), replays, row);
+    table.Add(std::move(row));
+  }
+  return fmt::format(
+      "{}, at {}{}\n{}", Heading(static_cast<std::uint64_t>(reply.links_size()), down, only_down),
+      FormatVirtual(reply.virtual_time()), replays || table.empty() ? "" : "; no flit was replayed",
+      table.empty() ? "" : table.ToString());
 }
 
 Outcome Links(const LinksArguments& a) {

@@ -1,4 +1,6 @@
 // percsctl mpirun: an MPI program as its package ships it, on an emulated machine in this process.
+#include "client/percsctl/mpirun.h"
+
 #include <fmt/format.h>
 #include <signal.h>
 #include <spawn.h>
@@ -8,9 +10,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
 
@@ -21,9 +21,7 @@
 #include "client/mpi/job_journal.h"
 #include "client/mpi/launch.h"
 #include "client/percsctl/command.h"
-#include "client/percsctl/fault.h"
 #include "client/percsctl/format.h"
-#include "client/percsctl/report.h"
 #include "proto/scenario/faults.h"
 #include "proto/scenario/reader.h"
 
@@ -32,32 +30,13 @@ extern char** environ;
 namespace percs {
 namespace {
 
-using Json = nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 constexpr auto kChildPoll = std::chrono::milliseconds(5);
 constexpr auto kProgressEvery = std::chrono::milliseconds(1000);
 constexpr auto kGrace = std::chrono::seconds(5);  // from a failure to SIGTERM, and to SIGKILL
-constexpr std::size_t kRankRows = 16;
 constexpr const char* kDefaultMachine =
     "name: mpirun\ntopology: {supernodes: 1, drawers: 4, hubs: 8}\n";
-
-struct MpirunArguments {
-  std::uint32_t ranks = 1;
-  std::string scenario, map_by, compute = "zero", collectives = "p2p", report, control, journal;
-  std::vector<std::string> program, settings, open_mpi;
-  bool dry_run = false;
-};
-
-// The scenario's machine and the program, both from what stands on the command line.
-struct Plan {
-  v1::Scenario message;
-  Scenario machine;
-  std::vector<std::string> program;
-  std::vector<mpi::RankPlace> places;
-  double compute_scale = 0;
-  std::uint64_t collective_bytes = 0;
-};
 
 bool IsScenario(const std::string& word) {
   return word.ends_with(".yaml") || word.ends_with(".yml") || word.ends_with(".json") ||
@@ -69,10 +48,11 @@ absl::StatusOr<double> ComputeScale(const std::string& compute) {
   if (compute == "zero") return 0.0;
   if (compute == "cpu") return scale;
   if (compute.starts_with("cpu:") && absl::SimpleAtod(compute.substr(4), &scale) && scale > 0 &&
-      scale <= 1000)
+      scale <= mpi::kComputeScaleMax)
     return scale;
-  return absl::InvalidArgumentError(fmt::format(
-      "--compute {}: zero, cpu, or cpu:SCALE with a scale of more than 0, at most 1000", compute));
+  return absl::InvalidArgumentError(
+      fmt::format("--compute {}: zero, cpu, or cpu:SCALE with a scale of more than 0, at most {}",
+                  compute, mpi::kComputeScaleMax));
 }
 
 // Of those on CAUs, at most.
@@ -84,8 +64,8 @@ absl::StatusOr<std::uint64_t> CollectiveBytes(const std::string& collectives) {
   return absl::InvalidArgumentError(fmt::format("--collectives {}: p2p, cau or auto", collectives));
 }
 
-absl::StatusOr<Plan> MakePlan(const MpirunArguments& a) {
-  Plan plan;
+absl::StatusOr<MpirunPlan> MakePlan(const MpirunArguments& a) {
+  MpirunPlan plan;
   plan.program = a.program;
   if (IsScenario(a.scenario)) {
     auto input = LoadScenario(a.scenario, a.settings, std::nullopt);
@@ -114,8 +94,8 @@ absl::StatusOr<Plan> MakePlan(const MpirunArguments& a) {
     const std::uint32_t hubs = topology->hubs();
     map_by = a.ranks <= hubs ? "hub" : fmt::format("node:{}", (a.ranks + hubs - 1) / hubs);
   }
-  auto places =
-      mpi::PlaceRanks(map_by, a.ranks, *topology, plan.machine.parameters.windows_per_hfi);
+  auto places = mpi::PlaceRanks(map_by, a.ranks, *topology, plan.machine.parameters.windows_per_hfi,
+                                a.first_window);
   if (!places.ok()) return places.status();
   plan.places = *std::move(places);
   const auto scale = ComputeScale(a.compute);
@@ -168,8 +148,13 @@ class Child {
   struct sigaction old_[std::size(kSignals)];
 };
 
-int AwaitEnd(const mpi::Job& job, pid_t pid, Clock::time_point start) {
-  const Child child(pid);
+}  // namespace
+
+absl::StatusOr<int> RunOpenMpi(const mpi::LaunchOptions& launch, const MpirunSight& sight) {
+  const Clock::time_point start = Clock::now();
+  const auto pid = Child::Start(mpi::OpenMpiCommand(launch));
+  if (!pid.ok()) return pid.status();
+  const Child child(*pid);
   const bool terminal = isatty(STDERR_FILENO) == 1;
   Clock::time_point shown = start, failed{};
   while (true) {
@@ -178,7 +163,7 @@ int AwaitEnd(const mpi::Job& job, pid_t pid, Clock::time_point start) {
       return *status;
     }
     const Clock::time_point now = Clock::now();
-    if (job.failed()) {
+    if (sight.failed()) {
       // Ranks have heard of it, and Open MPI ends the program itself.
       if (failed == Clock::time_point()) failed = now;
       if (now - failed > 2 * kGrace) {
@@ -189,171 +174,14 @@ int AwaitEnd(const mpi::Job& job, pid_t pid, Clock::time_point start) {
     }
     if (terminal && now - shown > kProgressEvery) {
       shown = now;
-      fmt::print(stderr, "\r\x1b[K{} virtual, {} wall, {} messages", FormatShort(job.now()),
-                 FormatWall(std::chrono::duration<double>(now - start).count()),
-                 FormatCount(job.messages()));
+      fmt::print(stderr, "\r\x1b[K{}, {} wall", sight.progress(),
+                 FormatWall(std::chrono::duration<double>(now - start).count()));
     }
     std::this_thread::sleep_for(kChildPoll);
   }
 }
 
-std::string SizeName(std::size_t bucket) {
-  return bucket == 0 ? "0 B" : "<= " + FormatBytes(std::uint64_t{1} << (bucket - 1));
-}
-
-mpi::TrafficCounts SumTraffic(const mpi::JobResult& result) {
-  mpi::TrafficCounts sum;
-  for (const mpi::RankSummary& rank : result.ranks) {
-    const mpi::TrafficCounts& t = rank.traffic;
-    sum.messages += t.messages, sum.bytes += t.bytes;
-    sum.eager += t.eager, sum.rendezvous += t.rendezvous, sum.local += t.local;
-    sum.packets += t.packets, sum.resent += t.resent;
-    sum.acknowledgements += t.acknowledgements, sum.unexpected += t.unexpected;
-    for (std::size_t i = 0; i < std::size(t.by_size); ++i) sum.by_size[i] += t.by_size[i];
-  }
-  return sum;
-}
-
-// With what they cost.
-FaultList FaultsOf(const mpi::JobResult& result, const Topology& topology) {
-  FaultList list;
-  for (const FaultStatus& fault : result.run.faults)
-    FaultToProto(fault, result.run, topology, list.Add());
-  return list;
-}
-
-std::uint64_t LostToFaults(const mpi::JobResult& result) {
-  std::uint64_t lost = 0;
-  for (const FaultTally& tally : result.run.tallies) lost += tally.losses.lost;
-  return lost;
-}
-
-std::string RankTable(const mpi::JobResult& result, const Plan& plan, const Topology& topology) {
-  Table table(
-      {"rank", "hub", "virtual time", "computing", "communicating", "waiting", "messages", "bytes"},
-      "rlrrrrrr");
-  for (std::size_t r = 0; r < std::min(result.ranks.size(), kRankRows); ++r) {
-    const mpi::RankSummary& rank = result.ranks[r];
-    table.Add({fmt::format("{}", r), topology.NodeName(plan.places[r].hub), FormatShort(rank.total),
-               FormatShort(rank.computing), FormatShort(rank.total - rank.computing - rank.waiting),
-               FormatShort(rank.waiting), FormatCount(rank.traffic.messages),
-               FormatBytes(rank.traffic.bytes)});
-  }
-  std::string text = table.ToString(2);
-  if (result.ranks.size() > kRankRows)
-    text += fmt::format("  ... and {} more ranks\n", result.ranks.size() - kRankRows);
-  return text;
-}
-
-std::string CollectivesText(const mpi::CollectiveCounts& c) {
-  std::string text = fmt::format(
-      "on CAUs    {} barriers, {} broadcasts, {} reduces, {} allreduces; communicators: {} with a "
-      "tree, {} without",
-      FormatCount(c.calls[0]), FormatCount(c.calls[1]), FormatCount(c.calls[2]),
-      FormatCount(c.calls[3]), c.groups, c.refused);
-  if (c.repairs > 0) text += fmt::format("; {} repairs", c.repairs);
-  return text + "\n";
-}
-
-// To standard error, so that the program's output can be piped.
-void PrintJob(const mpi::JobResult& result, const Plan& plan, const Topology& topology,
-              double wall_seconds) {
-  const mpi::TrafficCounts sum = SumTraffic(result);
-  fmt::print(stderr, "\n{} on {} ranks: {}, {} wall\n", plan.program.front(), result.ranks.size(),
-             FormatVirtual(result.virtual_time), FormatWall(wall_seconds));
-  fmt::print(stderr, "{}", RankTable(result, plan, topology));
-  fmt::print(stderr,
-             "messages   {} with {}: {} eager, {} by rendezvous, {} on one hub; {} unexpected\n",
-             FormatCount(sum.messages), FormatBytes(sum.bytes), FormatCount(sum.eager),
-             FormatCount(sum.rendezvous), FormatCount(sum.local), FormatCount(sum.unexpected));
-  std::string sizes;
-  for (std::size_t i = 0; i < std::size(sum.by_size); ++i) {
-    if (sum.by_size[i] > 0)
-      sizes += fmt::format("{}{}: {}", sizes.empty() ? "" : ", ", SizeName(i),
-                           FormatCount(sum.by_size[i]));
-  }
-  fmt::print(stderr, "by size    {}\n", sizes.empty() ? "none" : sizes);
-  fmt::print(stderr, "packets    {}, {} sent again, {} acknowledgements\n",
-             FormatCount(sum.packets), FormatCount(sum.resent), FormatCount(sum.acknowledgements));
-  if (plan.collective_bytes > 0) fmt::print(stderr, "{}", CollectivesText(result.collectives));
-  for (const mpi::LinkUse& link : result.links)
-    fmt::print(stderr, "link       {}: {} flits\n", link.name, FormatCount(link.flits));
-  const FaultList faults = FaultsOf(result, topology);
-  if (!faults.empty()) fmt::print(stderr, "{}", FaultsText(faults));
-  fmt::print(stderr, "{}", ReroutesText(result.run, topology));
-  if (const std::uint64_t lost = LostToFaults(result); lost > 0)
-    fmt::print(stderr, "faults     {} packets lost where a fault was\n", FormatCount(lost));
-  if (result.late_calls > 0) {
-    fmt::print(stderr,
-               "late       {} times a rank called that had said it would wait: times depend on the "
-               "machine's speed\n",
-               FormatCount(result.late_calls));
-  }
-  for (const std::string& violation : result.run.violations)
-    fmt::print(stderr, "violation  {}\n", violation);
-  fmt::print(stderr, "digest     {}\ntimes      {}\n", result.digest.ToString(),
-             result.times.ToString());
-}
-
-absl::Status WriteJob(const std::string& file, const mpi::JobResult& result, const Plan& plan,
-                      const Topology& topology, double wall_seconds) {
-  const mpi::TrafficCounts sum = SumTraffic(result);
-  Json ranks = Json::array(), links = Json::array(), sizes = Json::array();
-  for (std::size_t r = 0; r < result.ranks.size(); ++r) {
-    const mpi::RankSummary& rank = result.ranks[r];
-    ranks.push_back({{"rank", r},
-                     {"hub", topology.NodeName(plan.places[r].hub)},
-                     {"window", plan.places[r].window},
-                     {"virtual_ps", rank.total},
-                     {"computing_ps", rank.computing},
-                     {"waiting_ps", rank.waiting},
-                     {"messages", rank.traffic.messages},
-                     {"bytes", rank.traffic.bytes},
-                     {"finalized", rank.ended}});
-  }
-  for (const mpi::LinkUse& link : result.links)
-    links.push_back({{"link", link.name}, {"flits", link.flits}});
-  for (std::size_t i = 0; i < std::size(sum.by_size); ++i) {
-    if (sum.by_size[i] > 0)
-      sizes.push_back(
-          {{"bytes_max", i == 0 ? 0 : std::uint64_t{1} << (i - 1)}, {"messages", sum.by_size[i]}});
-  }
-  const Json report = {{"program", plan.program},
-                       {"virtual_ps", result.virtual_time},
-                       {"wall_seconds", wall_seconds},
-                       {"digest", result.digest.ToString()},
-                       {"times", result.times.ToString()},
-                       {"failure", result.failure},
-                       {"violations", result.run.violations},
-                       {"messages", sum.messages},
-                       {"bytes", sum.bytes},
-                       {"eager", sum.eager},
-                       {"rendezvous", sum.rendezvous},
-                       {"local", sum.local},
-                       {"unexpected", sum.unexpected},
-                       {"packets", sum.packets},
-                       {"resent", sum.resent},
-                       {"late_calls", result.late_calls},
-                       {"sizes", std::move(sizes)},
-                       {"links", std::move(links)},
-                       {"faults", FaultsJson(FaultsOf(result, topology))},
-                       {"collectives",
-                        {{"barriers", result.collectives.calls[0]},
-                         {"broadcasts", result.collectives.calls[1]},
-                         {"reduces", result.collectives.calls[2]},
-                         {"allreduces", result.collectives.calls[3]},
-                         {"communicators", result.collectives.groups},
-                         {"refused", result.collectives.refused},
-                         {"repairs", result.collectives.repairs}}},
-                       {"reroutes", result.run.reroutes.size()},
-                       {"lost_to_faults", LostToFaults(result)},
-                       {"ranks", std::move(ranks)}};
-  std::ofstream stream(file);
-  stream << report.dump(2) << "\n";
-  stream.close();
-  if (stream) return absl::OkStatus();
-  return absl::InternalError(fmt::format("cannot write the report to {}", file));
-}
+namespace {
 
 Outcome JobOutcome(const mpi::JobResult& result, int status) {
   if (!result.failure.empty()) {
@@ -381,7 +209,7 @@ std::string ShellWords(const std::vector<std::string>& words) {
 
 // Null without --journal.
 absl::StatusOr<std::unique_ptr<mpi::JobJournal>> OpenJournal(const MpirunArguments& a,
-                                                             const Plan& plan) {
+                                                             const MpirunPlan& plan) {
   if (a.journal.empty()) return nullptr;
   v1::MpiJob program;
   for (const std::string& word : plan.program) program.add_program(word);
@@ -394,7 +222,74 @@ absl::StatusOr<std::unique_ptr<mpi::JobJournal>> OpenJournal(const MpirunArgumen
   return mpi::JobJournal::Open(a.journal, plan.message, program);
 }
 
+// With what they cost.
+FaultList FaultsOf(const mpi::JobResult& result, const Topology& topology) {
+  FaultList list;
+  for (const FaultStatus& fault : result.run.faults)
+    FaultToProto(fault, result.run, topology, list.Add());
+  return list;
+}
+
+absl::StatusOr<MpirunEnd> RunInProcess(const MpirunArguments& a, const MpirunPlan& plan,
+                                       const Topology& topology, mpi::LaunchOptions launch,
+                                       mpi::JobJournal* journal) {
+  mpi::JobOptions options;
+  options.machine = plan.machine;
+  options.places = plan.places;
+  options.job = static_cast<JobKey>(a.job);
+  options.compute_scale = plan.compute_scale;
+  options.collective_bytes = plan.collective_bytes;
+  options.journal = journal;
+  auto job = mpi::Job::Start(std::move(options));
+  if (!job.ok()) return job.status();
+  std::unique_ptr<mpi::JobControl> control;
+  if (!a.control.empty()) {
+    auto started = mpi::JobControl::Start(a.control, **job);
+    if (!started.ok()) return started.status();
+    control = *std::move(started);
+  }
+  launch.socket = (*job)->socket();
+  const MpirunSight sight{[&] { return (*job)->failed(); },
+                          [&] {
+                            return fmt::format("{} virtual, {} messages",
+                                               FormatShort((*job)->now()),
+                                               FormatCount((*job)->messages()));
+                          }};
+  const auto status = RunOpenMpi(launch, sight);
+  if (!status.ok()) return status.status();
+  MpirunEnd end;
+  end.status = *status;
+  end.result = (*job)->Finish();
+  end.faults = FaultsOf(end.result, topology);
+  return end;
+}
+
+void PrintJournal(const mpi::JobJournal& journal, const MpirunEnd& end, const std::string& folder) {
+  const mpi::TrafficCounts sum = SumTraffic(end.result);
+  const std::uint64_t beside = (journal.bytes() - std::min(journal.bytes(), sum.bytes)) /
+                               std::max<std::uint64_t>(1, sum.messages);
+  fmt::print(stderr,
+             "journal    {} of calls: {} a message, beside what is in it; percsctl replay {}\n",
+             FormatBytes(journal.bytes()), FormatBytes(beside), folder);
+}
+
+// What ranks on daemons do not have.
+absl::Status CheckDaemons(const MpirunArguments& a) {
+  if (!a.on_daemons()) return absl::OkStatus();
+  if (a.collectives != "p2p")
+    return absl::InvalidArgumentError(fmt::format(
+        "--collectives {}: ranks on daemons have p2p only; CAUs need the machine in one process",
+        a.collectives));
+  if (!a.journal.empty())
+    return absl::InvalidArgumentError("--journal: only without --daemons, --name and --controller");
+  if (!a.control.empty())
+    return absl::InvalidArgumentError(
+        "--control: not on daemons, whose controller takes `percsctl fault` itself");
+  return absl::OkStatus();
+}
+
 Outcome Mpirun(const MpirunArguments& a) {
+  if (auto status = CheckDaemons(a); !status.ok()) return FromStatus(status);
   const auto plan = MakePlan(a);
   if (!plan.ok()) return FromStatus(plan.status());
   if (auto status = mpi::CheckProgram(plan->program.front()); !status.ok())
@@ -410,52 +305,31 @@ Outcome Mpirun(const MpirunArguments& a) {
   if (auto status = mpi::CheckOpenMpi(); !status.ok()) return FromStatus(status);
   const auto topology = Topology::Create(plan->machine.topology);
   if (!topology.ok()) return FromStatus(topology.status());
-  mpi::JobOptions options;
-  options.machine = plan->machine;
-  options.places = plan->places;
-  options.compute_scale = plan->compute_scale;
-  options.collective_bytes = plan->collective_bytes;
   const auto journal = OpenJournal(a, *plan);
   if (!journal.ok()) return FromStatus(journal.status());
-  options.journal = journal->get();
-  auto job = mpi::Job::Start(std::move(options));
-  if (!job.ok()) return FromStatus(job.status());
-  std::unique_ptr<mpi::JobControl> control;
-  if (!a.control.empty()) {
-    auto started = mpi::JobControl::Start(a.control, **job);
-    if (!started.ok()) return FromStatus(started.status());
-    control = *std::move(started);
-  }
   const Clock::time_point start = Clock::now();
-  launch.socket = (*job)->socket();
-  const auto child = Child::Start(mpi::OpenMpiCommand(launch));
-  if (!child.ok()) return FromStatus(child.status());
-  const int status = AwaitEnd(**job, *child, start);
-  const mpi::JobResult result = (*job)->Finish();
-  const double wall = std::chrono::duration<double>(Clock::now() - start).count();
+  auto end = a.on_daemons() ? RunOnDaemons(a, *plan, *topology, std::move(launch))
+                            : RunInProcess(a, *plan, *topology, std::move(launch), journal->get());
+  if (!end.ok()) return FromStatus(end.status());
+  end->wall_seconds = std::chrono::duration<double>(Clock::now() - start).count();
   std::fflush(stdout);
-  PrintJob(result, *plan, *topology, wall);
+  PrintJob(*end, *plan, *topology);
   if (*journal) {
-    if (auto ended = (*journal)->End(result); !ended.ok()) return FromStatus(ended);
-    const std::uint64_t bytes = (*journal)->bytes();
-    const mpi::TrafficCounts sum = SumTraffic(result);
-    const std::uint64_t beside =
-        (bytes - std::min(bytes, sum.bytes)) / std::max<std::uint64_t>(1, sum.messages);
-    fmt::print(stderr,
-               "journal    {} of calls: {} a message, beside what is in it; percsctl replay {}\n",
-               FormatBytes(bytes), FormatBytes(beside), a.journal);
+    if (auto ended = (*journal)->End(end->result); !ended.ok()) return FromStatus(ended);
+    PrintJournal(**journal, *end, a.journal);
   }
   if (!a.report.empty()) {
-    if (auto written = WriteJob(a.report, result, *plan, *topology, wall); !written.ok())
+    if (auto written = WriteJob(a.report, *end, *plan, *topology); !written.ok())
       return FromStatus(written);
   }
-  return JobOutcome(result, status);
+  return JobOutcome(end->result, end->status);
 }
 
 }  // namespace
 
 CommandBody AddMpirun(CLI::App& app) {
   auto a = std::make_shared<MpirunArguments>();
+  a->fabric.name.clear();
   app.add_option(
       "SCENARIO", a->scenario,
       "The machine: a file that ends in .yaml, .json or .textproto, without its workload "
@@ -490,6 +364,21 @@ CommandBody AddMpirun(CLI::App& app) {
   app.add_option("--journal", a->journal,
                  "Folder of a journal: `percsctl replay` runs from it what the program did, "
                  "without the program");
+  app.add_option("--daemons", a->daemons,
+                 "Number of percsd that are started for the program and have the hubs")
+      ->check(CLI::Range(1, 4096));
+  app.add_option("--name", a->fabric.name, "Name of a local fabric whose daemons have the hubs")
+      ->excludes("--daemons");
+  AddControllerOptions(app, a->fabric);
+  app.add_option("--job", a->job,
+                 "Key of the job: programs that share a fabric have different ones, and windows "
+                 "that do not overlap")
+      ->check(CLI::Range(1, 65535))
+      ->capture_default_str();
+  app.add_option("--first-window", a->first_window,
+                 "Number of the first window that ranks take on each hub")
+      ->check(CLI::Range(0, 1023))
+      ->capture_default_str();
   app.add_option("--report", a->report, "Also write the report to this file, as JSON");
   app.add_flag("--dry-run", a->dry_run, "Print the command that would be started, and do nothing");
   return [a] { return Mpirun(*a); };

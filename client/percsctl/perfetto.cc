@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "client/percsctl/capture.h"
+#include "emulator/cell/eib.h"
 #include "emulator/metrics/path_trace.h"
 #include "percs/perfetto_trace.pb.h"
 
@@ -31,10 +32,11 @@ struct Slice {
 
 class Writer {
  public:
-  Writer(const TracedPackets& packets, const std::vector<NamedRankSlice>& ranks, std::int64_t scale)
-      : packets_(packets), ranks_(ranks), scale_(scale) {}
+  Writer(const TracedPackets& packets, const NodeSlices& slices, std::int64_t scale)
+      : packets_(packets), ranks_(slices.ranks), dma_(slices.dma), scale_(scale) {}
 
   std::string Write() {
+    for (const NamedDmaSlice& one : dma_) AddDma(one);
     for (int i = 0; i < packets_.size(); ++i)
       AddPacket(packets_[i], static_cast<std::uint64_t>(i) + 1);
     for (auto& [place, slices] : stays_) EmitLanes(place.first, place.second, slices);
@@ -56,6 +58,7 @@ class Writer {
     TrackEvent event;
   };
 
+  void AddDma(const NamedDmaSlice& one);
   void AddPacket(const v1::TracedPacket& p, std::uint64_t flow);
   void AddEnds(const v1::TracedPacket& p, std::uint64_t flow);
   void AddHop(const v1::TracedPacket& p, const v1::TracedHop& hop, std::uint64_t flow);
@@ -71,6 +74,7 @@ class Writer {
 
   const TracedPackets& packets_;
   const std::vector<NamedRankSlice>& ranks_;
+  const std::vector<NamedDmaSlice>& dma_;
   const std::int64_t scale_;  // picoseconds for each nanosecond of Perfetto's clock
   std::map<Place, std::vector<Slice>> stays_, outputs_;
   std::map<std::string, std::map<std::int64_t, int>> entered_;  // by node and time: packets more
@@ -141,6 +145,30 @@ void Writer::AddHop(const v1::TracedPacket& p, const v1::TracedHop& hop, std::ui
   last_ = std::max(last_, stay.end);
   stays_[{hop.node(), fmt::format("in {} VC {}", hop.input(), hop.input_vc())}].push_back(
       std::move(stay));
+}
+
+// The unit of a bus, as the blade's hardware calls it.
+std::string UnitName(int unit) {
+  for (int spe = 0; spe < cell::kSpesPerCell; ++spe)
+    if (cell::kUnitOfSpe[static_cast<std::size_t>(spe)] == unit) return fmt::format("SPE{}", spe);
+  return unit == cell::kUnitMic ? "memory" : fmt::format("unit {}", unit);
+}
+
+// From its issue to its completion; in it, how long it waited for earlier ones.
+void Writer::AddDma(const NamedDmaSlice& one) {
+  const cell::DmaSlice& s = one.slice;
+  const std::string bytes = s.bytes > 0 ? fmt::format(" {} B", s.bytes) : "";
+  Slice command{fmt::format("{}{}, {} of Cell {}", s.kind, bytes, UnitName(s.unit), s.cell),
+                "dma",
+                s.issued,
+                s.done,
+                0,
+                {}};
+  if (s.started > s.issued) command.inner.push_back({"queue", "wait", s.issued, s.started, 0, {}});
+  command.inner.push_back({"under way", "send", s.started, s.done, 0, {}});
+  first_ = std::min(first_, s.issued);
+  last_ = std::max(last_, s.done);
+  stays_[{one.node, fmt::format("SPE {} DMA", s.spe)}].push_back(std::move(command));
 }
 
 void Writer::AddPacket(const v1::TracedPacket& p, std::uint64_t flow) {
@@ -314,9 +342,16 @@ std::vector<NamedRankSlice> NamedRanks(const std::vector<RankSlice>& slices,
   return named;
 }
 
-std::string AsPerfetto(const TracedPackets& packets, const std::vector<NamedRankSlice>& ranks,
-                       std::int64_t scale) {
-  return Writer(packets, ranks, scale).Write();
+std::vector<NamedDmaSlice> NamedDma(const std::vector<NodeDmaSlice>& slices,
+                                    const Topology& topology) {
+  std::vector<NamedDmaSlice> named;
+  named.reserve(slices.size());
+  for (const auto& [node, slice] : slices) named.push_back({topology.NodeName(node), slice});
+  return named;
+}
+
+std::string AsPerfetto(const TracedPackets& packets, const NodeSlices& slices, std::int64_t scale) {
+  return Writer(packets, slices, scale).Write();
 }
 
 }  // namespace percs

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <numeric>
 
 #include "client/lib/scenario_file.h"
 #include "client/percsctl/format.h"
@@ -53,15 +54,17 @@ void ProgressLine::Write(const std::string& text) {
 
 void ProgressLine::Show(const std::string& what, double share) {
   if (!Due()) return;
-  const double wall = wall_seconds();
-  Write(fmt::format("{}, wall {}{}", what, FormatWall(wall), Estimate(wall, share)));
+  Write(Text(what, first_, {wall_seconds(), share}));
 }
 
-std::string ProgressLine::Estimate(double wall_seconds, double share) {
-  if (share < kLeastShareForEta) return ", ETA unknown";
-  share = std::min(share, 1.0);
-  return fmt::format(", {:.0f} %, ETA {}", share * 100,
-                     FormatWall(wall_seconds * (1 - share) / share));
+void ProgressLine::StartEstimate(double share) { first_ = {wall_seconds(), share}; }
+
+std::string ProgressLine::Text(const std::string& what, Point first, Point now) {
+  const double share = std::min(now.share, 1.0), done = share - first.share;
+  const std::string text = fmt::format("{}, wall {}", what, FormatWall(now.wall_seconds));
+  if (done < kLeastShareForEta) return text + ", ETA unknown";
+  const double left = (now.wall_seconds - first.wall_seconds) * (1 - share) / done;
+  return text + fmt::format(", {:.0f} %, ETA {}", share * 100, FormatWall(left));
 }
 
 RunProgressLine::RunProgressLine(const Scenario& scenario, bool always)
@@ -71,19 +74,38 @@ RunProgressLine::RunProgressLine(const Scenario& scenario, bool always)
 
 void RunProgressLine::Show(Time now, std::uint64_t packets_delivered) {
   if (!line_.Due()) return;
-  line_.Write(Text(now, packets_delivered, wall_seconds(), expected_end_, expected_packets_));
+  line_.Show(fmt::format("{}, {}", FormatVirtual(now), Counted(packets_delivered, "packet")),
+             Share(now, packets_delivered, expected_end_, expected_packets_));
 }
 
-std::string RunProgressLine::Text(Time now, std::uint64_t packets, double wall_seconds,
-                                  Time expected_end, std::uint64_t expected_packets) {
+void RunProgressLine::StartEstimate(Time now, std::uint64_t packets_delivered) {
+  line_.StartEstimate(Share(now, packets_delivered, expected_end_, expected_packets_));
+}
+
+double RunProgressLine::Share(Time now, std::uint64_t packets, Time expected_end,
+                              std::uint64_t expected_packets) {
   double share = 0;
   if (expected_packets > 0)
     share = static_cast<double>(packets) / static_cast<double>(expected_packets);
   if (expected_end > 0) {
     share = std::max(share, static_cast<double>(now) / static_cast<double>(expected_end));
   }
-  return fmt::format("{}, wall {}, {} packets{}", FormatVirtual(now), FormatWall(wall_seconds),
-                     FormatCount(packets), ProgressLine::Estimate(wall_seconds, share));
+  return share;
+}
+
+void MeasurementsProgress::NextMeasurement() {
+  ++at_;
+  passed_ = expected_ = 0;
+}
+
+double MeasurementsProgress::Share(Time now) const {
+  const auto here = work_.begin() + static_cast<std::ptrdiff_t>(at_);
+  const double all = std::accumulate(work_.begin(), work_.end(), 0.0);
+  double done = std::accumulate(work_.begin(), here, 0.0);
+  if (here != work_.end() && expected_ > 0) {
+    done += *here * std::min(1.0, (passed_ + static_cast<double>(now)) / (passed_ + expected_));
+  }
+  return all > 0 ? done / all : 0;
 }
 
 WaitingLine::WaitingLine(std::string what, bool always)
@@ -114,13 +136,11 @@ LocalRunProgress::LocalRunProgress(const Scenario& scenario, NodeId nodes, bool 
   options.progress = [this](const RunProgress& p) { Show(p.now, p.packets_delivered); };
 }
 
-bool LocalRunProgress::Due() {
-  building_.reset();
-  return line_.Due();
-}
-
 void LocalRunProgress::Show(Time now, std::uint64_t packets_delivered) {
-  building_.reset();
+  if (building_.has_value()) {
+    building_.reset();
+    line_.StartEstimate(now, packets_delivered);
+  }
   line_.Show(now, packets_delivered);
 }
 

@@ -143,6 +143,7 @@ Outcome Compare(const ReplayArguments& a, const JournalledRun& run,
 }
 
 Outcome Replay(const ReplayArguments& a) {
+  if (absl::Status found = FindJournal(a.journal); !found.ok()) return FromStatus(found);
   const auto run = ReadJournalledRun(a.journal, a.run);
   if (!run.ok()) return FromStatus(run.status());
   if (run->cut_off > 0) {

@@ -54,7 +54,7 @@ std::uint64_t PacketsDropped(const NodeStats& stats);
 // Bytes per second in the measurement phase: of each sending hub, and of the receiving hub that
 // accepted least; 0 without such a phase.
 struct LoadPerHub {
-  double offered = 0, accepted = 0, least_accepted = 0;
+  double offered = 0, accepted = 0, least_accepted = 0, least_injected = 0;
 };
 LoadPerHub LoadOf(const RunResult& result);
 // One line of a report: what it is, and the value.

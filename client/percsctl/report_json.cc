@@ -200,9 +200,30 @@ Json WindowProgramsJson(const RunResult& r, const Topology& topology) {
   return json;
 }
 
+// Latencies by path; of a network without a latency only how many packets there were.
+Json PathsJson(const Measurement& m) {
+  Json json = Json::array();
+  for (std::uint8_t path = 0; path < PathLatencies::kClasses; ++path) {
+    for (std::size_t hops = 0; hops < PathLatencies::kHops; ++hops) {
+      const PathLatencies::Cell& cell = m.paths.cells[path][hops];
+      if (cell.count == 0) continue;
+      const auto known = [&m](double ps) {
+        return m.has_latency() ? Json(ps / kNanosecond) : Json();
+      };
+      json.push_back(
+          {{"class", PathLatencies::ClassText(static_cast<PathLatencies::Class>(path))},
+           {"hops", hops},
+           {"packets", cell.count},
+           {"mean_ns", known(static_cast<double>(cell.sum_ps) / static_cast<double>(cell.count))},
+           {"max_ns", known(static_cast<double>(cell.max_ps))}});
+    }
+  }
+  return json;
+}
+
 // Of a saturated network it would say how long was measured, too.
 Json HalfWidthJson(const Measurement& m) {
-  if (m.saturated || m.latency.half_width_ps < 0) return {};
+  if (!m.has_latency() || m.latency.half_width_ps < 0) return {};
   return m.latency.half_width_ps / kNanosecond;
 }
 
@@ -215,14 +236,25 @@ void AddMeasurementJson(const RunResult& r, Json* json) {
   measured["offered_bytes_per_second_per_hub"] = load.offered;
   measured["accepted_bytes_per_second_per_hub"] = load.accepted;
   measured["saturated"] = r.measurement.saturated;
+  const bool drained = r.measurement.created > 0;
+  measured["packets_created"] = drained ? Json(r.measurement.created) : Json();
+  measured["packets_undelivered"] = drained ? Json(r.measurement.undelivered) : Json();
   measured["steady"] = r.measurement.latency.steady;
+  measured["unstable"] = r.measurement.unstable;
+  measured["warm_up_ps"] =
+      r.measurement.warm_up > 0 || r.measurement.unstable ? Json(r.measurement.warm_up) : Json();
   measured["latency_half_width_ns"] = HalfWidthJson(r.measurement);
   measured["receiving_hubs"] = r.measurement.receivers;
   measured["least_accepted_bytes_per_second_per_hub"] = load.least_accepted;
   measured["fairness"] = r.measurement.receivers > 0 ? Json(r.measurement.fairness) : Json();
-  (*json)["latency_ns"] = {
-      {"packet", LatencyJson(r.total.packet_latency, r.measurement.saturated)},
-      {"message", LatencyJson(r.total.message_latency, r.measurement.saturated)}};
+  const bool injected = r.measurement.source_fairness > 0;
+  measured["least_injected_bytes_per_second_per_hub"] =
+      injected ? Json(load.least_injected) : Json();
+  measured["source_fairness"] = injected ? Json(r.measurement.source_fairness) : Json();
+  measured["latency_by_path"] = PathsJson(r.measurement);
+  const bool unknown = !r.measurement.has_latency();
+  (*json)["latency_ns"] = {{"packet", LatencyJson(r.total.packet_latency, unknown)},
+                           {"message", LatencyJson(r.total.message_latency, unknown)}};
 }
 
 Json RouteModesJson(const NodeStats& stats) {
@@ -243,7 +275,8 @@ LoadPerHub LoadOf(const RunResult& r) {
   return {
       static_cast<double>(r.total.measured_bytes_offered) / seconds,
       static_cast<double>(r.total.measured_bytes_accepted) / seconds,
-      static_cast<double>(r.measurement.least_accepted_bytes) / Seconds(r.measurement.duration)};
+      static_cast<double>(r.measurement.least_accepted_bytes) / Seconds(r.measurement.duration),
+      static_cast<double>(r.measurement.least_injected_bytes) / Seconds(r.measurement.duration)};
 }
 
 PortStats SumOfClass(const NodeStats& stats, LinkClass c) {

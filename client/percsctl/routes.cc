@@ -304,7 +304,8 @@ CommandBody AddDump(CLI::App& app) {
   AddFabricOptions(*sub, a->fabric);
   sub->footer(
       "Examples:\n  percsctl routes dump -o tables.json\n"
-      "  percsctl routes dump deploy/scenarios/four-supernodes.yaml --node sn0-d0-h0");
+      "  percsctl routes dump deploy/scenarios/four-supernodes.yaml \\\n"
+      "      --node sn0-d0-h0");
   return [a] { return Dump(*a); };
 }
 
@@ -317,7 +318,8 @@ CommandBody AddLoad(CLI::App& app) {
   AddFabricOptions(*sub, a->fabric);
   sub->footer(
       "Examples:\n  percsctl routes load tables.json\n"
-      "  percsctl routes load tables.json --scenario deploy/scenarios/four-supernodes.yaml");
+      "  percsctl routes load tables.json \\\n"
+      "      --scenario deploy/scenarios/four-supernodes.yaml");
   return [a] { return Load(*a); };
 }
 

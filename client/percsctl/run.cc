@@ -102,10 +102,10 @@ absl::Status KeepCheckpoint(const RunArguments& a, const Checkpoint& checkpoint)
 }
 
 absl::Status KeepTrace(const RunArguments& a, const Scenario& scenario, const Topology& topology,
-                       std::vector<TraceEvent> events, const std::vector<RankSlice>& ranks) {
+                       std::vector<TraceEvent> events, const NodeSlices& slices) {
   TracedPackets packets;
   TracedToProto(MergeTrace(scenario.parameters, std::move(events)), topology, &packets);
-  return ReplaceFile(a.perfetto, AsPerfetto(packets, NamedRanks(ranks, topology), /*scale=*/1));
+  return ReplaceFile(a.perfetto, AsPerfetto(packets, slices, /*scale=*/1));
 }
 
 // A paced run has few windows per second. So the progress line is shown by wall time, not by a
@@ -176,8 +176,10 @@ Outcome Run(const RunArguments& a) {
   }
   std::vector<TraceEvent> traced;
   std::vector<RankSlice> ranks;
+  std::vector<NodeDmaSlice> dma;
   if (!a.perfetto.empty()) {
     options.rank_slices = &ranks;
+    options.dma_slices = &dma;
     options.trace.emplace().count = kPerfettoPackets;
     options.trace->every = a.perfetto_every;
     options.traced = &traced;
@@ -190,7 +192,8 @@ Outcome Run(const RunArguments& a) {
     if (auto status = KeepCheckpoint(a, checkpoint); !status.ok()) return FromStatus(status);
   }
   if (!a.perfetto.empty()) {
-    if (auto status = KeepTrace(a, input->scenario, *topology, std::move(traced), ranks);
+    if (auto status = KeepTrace(a, input->scenario, *topology, std::move(traced),
+                                {NamedRanks(ranks, *topology), NamedDma(dma, *topology)});
         !status.ok())
       return FromStatus(status);
   }

@@ -34,15 +34,17 @@ Outcome Sweep3d(const Sweep3dArguments& a) {
   for (const int cus : a.cus) {
     const auto point = roadrunner::MeasureScaling(
         roadrunner::DefaultParameters(), cus, a.k_block, a.angle_block, [&](double share) {
-          progress.Show(fmt::format("Sweep3D on {} CUs", cus), (done + share * cus) / all);
+          progress.Show(
+              fmt::format("Sweep3D on {}", Counted(static_cast<std::uint64_t>(cus), "CU")),
+              (done + share * cus) / all);
         });
     done += cus;
     if (!point.ok()) return FromStatus(point.status());
     const roadrunner::SweepTimingResult& real = point->real;
     const std::string grid = fmt::format("{} x {}", real.grid.px, real.grid.py);
     table.Add({fmt::format("{}", cus), FormatCount(static_cast<std::uint64_t>(real.ranks)), grid,
-               FormatVirtual(real.time), FormatVirtual(point->ideal.time),
-               FormatVirtual(real.computation), FormatPercent(point->efficiency()),
+               FormatShort(real.time), FormatShort(point->ideal.time),
+               FormatShort(real.computation), FormatPercent(point->efficiency()),
                FormatCount(real.messages)});
     list.push_back({{"cus", cus},
                     {"k_block", a.k_block},

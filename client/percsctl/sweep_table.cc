@@ -14,10 +14,10 @@ constexpr LinkClass kClasses[] = {LinkClass::kLl, LinkClass::kLr, LinkClass::kD,
 SweepRow Null() { return nullptr; }
 SweepRow OrNull(bool known, double value) { return known ? SweepRow(value) : Null(); }
 
-// In nanoseconds. Nothing of no arrivals, and nothing of a saturated network, whose latency says
-// how long was measured.
-void AddLatency(const char* of, const Histogram& h, bool saturated, SweepRow& row) {
-  const bool known = h.count > 0 && !saturated;
+// In nanoseconds. Nothing of no arrivals, and nothing of a saturated or unstable network, whose
+// latency says how long was measured.
+void AddLatency(const char* of, const Histogram& h, bool unknown, SweepRow& row) {
+  const bool known = h.count > 0 && !unknown;
   const auto add = [&](const char* what, double picoseconds) {
     row[fmt::format("{}_latency_{}_ns", of, what)] = OrNull(known, picoseconds / kNanosecond);
   };
@@ -72,8 +72,8 @@ SweepRow SweepMeasures(const RunResult& r) {
       OrNull(seconds > 0, static_cast<double>(s.bytes_delivered) / seconds / kGiga);
   row["offered_GB_per_s_per_hub"] = OrNull(measured, load.offered / kGiga);
   row["accepted_GB_per_s_per_hub"] = OrNull(measured, load.accepted / kGiga);
-  AddLatency("packet", s.packet_latency, r.measurement.saturated, row);
-  AddLatency("message", s.message_latency, r.measurement.saturated, row);
+  AddLatency("packet", s.packet_latency, !r.measurement.has_latency(), row);
+  AddLatency("message", s.message_latency, !r.measurement.has_latency(), row);
   row["hops_mean"] = OrNull(s.packets_delivered > 0, static_cast<double>(s.hops_delivered) /
                                                          static_cast<double>(s.packets_delivered));
   for (const LinkClass c : kClasses) {
@@ -96,11 +96,15 @@ SweepRow SweepMeasures(const RunResult& r) {
   row["violations"] = r.violations.size();
   const double half_width = r.measurement.latency.half_width_ps;
   row["packet_latency_half_width_ns"] =
-      OrNull(measured && !r.measurement.saturated && half_width >= 0, half_width / kNanosecond);
+      OrNull(measured && r.measurement.has_latency() && half_width >= 0, half_width / kNanosecond);
   row["steady"] = measured ? SweepRow(r.measurement.latency.steady) : Null();
   const bool judged = measured && r.measurement.receivers > 0;
   row["least_accepted_GB_per_s_per_hub"] = OrNull(judged, load.least_accepted / kGiga);
   row["fairness"] = OrNull(judged, r.measurement.fairness);
+  const bool injected = r.measurement.source_fairness > 0;
+  row["least_injected_GB_per_s_per_hub"] = OrNull(injected, load.least_injected / kGiga);
+  row["source_fairness"] = OrNull(injected, r.measurement.source_fairness);
+  row["unstable"] = measured ? SweepRow(r.measurement.unstable) : Null();
   row["error"] = nullptr;
   return row;
 }

@@ -2,8 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
+#include <span>
 #include <string_view>
 
+#include "absl/strings/numbers.h"
 #include "client/percsctl/format.h"
 
 namespace percs {
@@ -14,9 +18,12 @@ using CellLines = std::vector<std::string>;
 
 constexpr std::size_t kGap = 2;  // between columns
 constexpr std::string_view kVirtual = " virtual";
-constexpr std::string_view kUnits[] = {" %",    "ps",    "ns",    "us",   "ms",   "s",
-                                       " B",    " KiB",  " MiB",  " GiB", " TiB", " B/s",
-                                       " kB/s", " MB/s", " GB/s", " TB/s"};
+// Units from small to large, each 1,000 of the one before it.
+using Family = std::span<const std::string_view>;
+constexpr std::string_view kTimes[] = {"ps", "ns", "us", "ms", "s"};
+constexpr std::string_view kRates[] = {" B/s", " kB/s", " MB/s", " GB/s", " TB/s"};
+// These stay as they are: 2 KiB says more than 0.002 MiB.
+constexpr std::string_view kOthers[] = {" %", " B", " KiB", " MiB", " GiB", " TiB"};
 
 // Not a value: there was nothing to measure.
 bool Blank(const std::string& cell) { return cell.empty() || cell == "-"; }
@@ -30,45 +37,145 @@ bool IsQuantity(std::string_view cell, std::string_view unit) {
   return cell.find_first_not_of("-+0123456789.,e") == std::string_view::npos;
 }
 
-template <typename Has>
-bool AllCells(const std::vector<Row>& rows, std::size_t column, const Has& has) {
+// Calls `visit` with every value of the column; false if it returned false, or there is none.
+template <typename Rows, typename Visit>
+bool AllCells(Rows& rows, std::size_t column, const Visit& visit) {
   bool any = false;
   for (std::size_t r = 1; r < rows.size(); ++r) {
     if (column >= rows[r].size() || Blank(rows[r][column])) continue;
-    if (!has(rows[r][column])) return false;
+    if (!visit(rows[r][column])) return false;
     any = true;
   }
   return any;
 }
 
 void Shorten(std::vector<Row>& rows, std::size_t column, std::size_t by) {
-  for (std::size_t r = 1; r < rows.size(); ++r) {
-    if (column >= rows[r].size() || Blank(rows[r][column])) continue;
-    std::string& cell = rows[r][column];
+  AllCells(rows, column, [by](std::string& cell) {
     cell.resize(cell == kNoTime ? 1 : cell.size() - by);
+    return true;
+  });
+}
+
+// What a cell of a family says: its number, in its unit.
+struct Number {
+  double value = 0;
+  std::size_t unit = 0;
+};
+std::optional<Number> NumberOf(const std::string& cell, const Family& family) {
+  for (std::size_t unit = 0; unit < family.size(); ++unit) {
+    if (!IsQuantity(cell, family[unit])) continue;
+    std::string digits = cell.substr(0, cell.size() - family[unit].size());
+    std::erase(digits, ',');
+    Number number{0, unit};
+    if (absl::SimpleAtod(digits, &number.value)) return number;
   }
+  return std::nullopt;
+}
+
+bool IsOf(const std::vector<Row>& rows, std::size_t column, const Family& family) {
+  return AllCells(rows, column,
+                  [&](const auto& cell) { return NumberOf(cell, family).has_value(); });
+}
+
+double InUnit(const Number& number, std::size_t unit) {
+  constexpr double kStep = 1000;
+  return number.value *
+         std::pow(kStep, static_cast<double>(number.unit) - static_cast<double>(unit));
+}
+
+// The least unit of these columns in which no number is long, if none vanishes in it.
+std::optional<std::size_t> CommonUnit(const std::vector<Row>& rows,
+                                      const std::vector<std::size_t>& columns,
+                                      const Family& family) {
+  constexpr double kLong = 1e5, kVanishes = 0.1;
+  std::vector<Number> numbers;
+  for (const std::size_t column : columns) {
+    AllCells(rows, column, [&](const std::string& cell) {
+      const auto number = NumberOf(cell, family);
+      if (number->value != 0) numbers.push_back(*number);
+      return true;
+    });
+  }
+  const auto fits = [&](std::size_t unit) {
+    return std::all_of(numbers.begin(), numbers.end(), [unit](const Number& number) {
+      const double value = std::abs(InUnit(number, unit));
+      return value < kLong && (value >= kVanishes || number.unit >= unit);
+    });
+  };
+  const auto by_unit = [](const Number& a, const Number& b) { return a.unit < b.unit; };
+  const auto [least, most] = std::minmax_element(numbers.begin(), numbers.end(), by_unit);
+  for (std::size_t unit = numbers.empty() ? 1 : least->unit; !numbers.empty() && unit <= most->unit;
+       ++unit) {
+    if (fits(unit) || least->unit == most->unit) return unit;
+  }
+  return std::nullopt;
+}
+
+// Writes all numbers of the columns in one unit; false if that would make one long or vanish.
+bool WriteInOneUnit(std::vector<Row>& rows, const std::vector<std::size_t>& columns,
+                    const Family& family) {
+  const auto unit = CommonUnit(rows, columns, family);
+  if (!unit) return false;
+  for (const std::size_t column : columns) {
+    AllCells(rows, column, [&](std::string& cell) {
+      const Number number = *NumberOf(cell, family);
+      if (number.unit == *unit) return true;
+      std::string text = fmt::format("{:.3f}", InUnit(number, *unit));
+      text.erase(text.find_last_not_of('0') + 1);
+      if (text.back() == '.') text.pop_back();
+      cell = fmt::format("{}{}", text, family[*unit]);
+      return true;
+    });
+  }
+  return true;
+}
+
+// All columns of a family in one unit, or else each in its own.
+void UniteUnits(std::vector<Row>& rows, const Family& family) {
+  std::vector<std::size_t> columns;
+  for (std::size_t c = 0; c < rows[0].size(); ++c) {
+    if (IsOf(rows, c, family)) columns.push_back(c);
+  }
+  if (WriteInOneUnit(rows, columns, family)) return;
+  for (const std::size_t column : columns) WriteInOneUnit(rows, {column}, family);
 }
 
 // Moves what all cells of the column end with into its header.
 void MoveUnit(std::vector<Row>& rows, std::size_t column) {
-  std::string& header = rows[0][column];
-  const bool is_virtual =
-      AllCells(rows, column, [](const std::string& cell) { return cell.ends_with(kVirtual); });
-  if (is_virtual) Shorten(rows, column, kVirtual.size());
-  for (const std::string_view unit : kUnits) {
-    if (!AllCells(rows, column, [&](const std::string& c) { return IsQuantity(c, unit); }))
-      continue;
-    Shorten(rows, column, unit.size());
-    header += fmt::format(" {}", unit[0] == ' ' ? unit.substr(1) : unit);
-    break;
+  for (const Family family : {Family(kTimes), Family(kRates), Family(kOthers)}) {
+    for (const std::string_view unit : family) {
+      if (!AllCells(rows, column, [&](const std::string& c) { return IsQuantity(c, unit); }))
+        continue;
+      Shorten(rows, column, unit.size());
+      rows[0][column] += fmt::format(" {}", unit[0] == ' ' ? unit.substr(1) : unit);
+      return;
+    }
   }
-  if (is_virtual && header.find("virtual") == std::string::npos) header += " (virtual)";
+}
+
+// Takes "virtual" from the cells of every column that has nothing else; returns those columns.
+std::vector<std::size_t> TakeVirtual(std::vector<Row>& rows) {
+  std::vector<std::size_t> columns;
+  for (std::size_t c = 0; c < rows[0].size(); ++c) {
+    if (!AllCells(rows, c, [](const std::string& cell) { return cell.ends_with(kVirtual); }))
+      continue;
+    Shorten(rows, c, kVirtual.size());
+    columns.push_back(c);
+  }
+  return columns;
+}
+
+// Says it once: in the header of the one column, or for several in that of the first column.
+void MarkVirtual(Row& header, const std::vector<std::size_t>& columns) {
+  if (columns.empty()) return;
+  std::string& where = header[columns.size() == 1 ? columns[0] : 0];
+  if (where.find("virtual") == std::string::npos) where += " (virtual)";
 }
 
 Style StyleOf(const std::string& cell, bool header) {
   if (header) return Style::kHeader;
   if (cell.starts_with("DOWN") || cell == "failed") return Style::kBad;
-  return cell == "saturated" ? Style::kWarning : Style::kNone;
+  return cell == "saturated" || cell == "unstable" ? Style::kWarning : Style::kNone;
 }
 
 std::size_t LongestWord(const std::string& text) {
@@ -182,7 +289,11 @@ class Layout {
 
 std::string Table::ToString(int indent, const Screen& screen) const {
   std::vector<Row> rows = rows_;
+  const std::vector<std::size_t> is_virtual = TakeVirtual(rows);
+  UniteUnits(rows, kTimes);
+  UniteUnits(rows, kRates);
   for (std::size_t c = 0; c < rows[0].size(); ++c) MoveUnit(rows, c);
+  MarkVirtual(rows[0], is_virtual);
   return Layout(std::move(rows), align_, static_cast<std::size_t>(indent), screen).Text();
 }
 

@@ -16,6 +16,7 @@
 #include "client/percsctl/command.h"
 #include "client/percsctl/fabric_options.h"
 #include "client/percsctl/format.h"
+#include "client/percsctl/progress.h"
 #include "client/percsctl/scenario_options.h"
 #include "emulator/sim/run.h"
 #include "proto/process/replace_file.h"
@@ -41,8 +42,6 @@ struct TraceArguments {
   bool apply = false, follow = false;
   v1::TraceSelection selection;  // what these say
 };
-
-using RankSlices = std::vector<NamedRankSlice>;
 
 // A capture for another program.
 bool IsCapture(const TraceArguments& a) {
@@ -161,7 +160,7 @@ void PrintPacket(const v1::TracedPacket& p) {
   fmt::print("\n");
 }
 
-Json RanksJson(const RankSlices& ranks) {
+Json RanksJson(const std::vector<NamedRankSlice>& ranks) {
   Json list = Json::array();
   for (const auto& [node, s] : ranks) {
     list.push_back({{"rank", s.rank},
@@ -173,12 +172,29 @@ Json RanksJson(const RankSlices& ranks) {
   return list;
 }
 
+Json DmaJson(const std::vector<NamedDmaSlice>& dma) {
+  Json list = Json::array();
+  for (const auto& [node, s] : dma) {
+    list.push_back({{"node", node},
+                    {"spe", s.spe},
+                    {"kind", s.kind},
+                    {"bytes", s.bytes},
+                    {"cell", s.cell},
+                    {"unit", s.unit},
+                    {"issued_ps", s.issued},
+                    {"started_ps", s.started},
+                    {"done_ps", s.done}});
+  }
+  return list;
+}
+
 // The bytes of a capture, to a file or a pipe.
-Outcome WriteCapture(const TracedPackets& packets, const RankSlices& ranks,
+Outcome WriteCapture(const TracedPackets& packets, const NodeSlices& slices,
                      const TraceArguments& a) {
-  const std::string bytes = a.fabric.format == kPcapng
-                                ? PcapngWriter().Add(packets)
-                                : AsPerfetto(packets, ranks, a.scale == "ns" ? kScaleNs : kScalePs);
+  const std::string bytes =
+      a.fabric.format == kPcapng
+          ? PcapngWriter().Add(packets)
+          : AsPerfetto(packets, slices, a.scale == "ns" ? kScaleNs : kScalePs);
   if (a.output.empty()) {
     std::fwrite(bytes.data(), 1, bytes.size(), stdout);
   } else if (const absl::Status status = ReplaceFile(a.output, bytes); !status.ok()) {
@@ -191,16 +207,18 @@ Outcome WriteCapture(const TracedPackets& packets, const RankSlices& ranks,
   return Outcome::Ok();
 }
 
-// `ranks`: of a run in this process.
-Outcome Print(const TracedPackets& packets, const TraceArguments& a, const RankSlices& ranks = {}) {
+// `slices`: of a run in this process.
+Outcome Print(const TracedPackets& packets, const TraceArguments& a,
+              const NodeSlices& slices = {}) {
   if (IsCapture(a)) {
-    if (Outcome outcome = WriteCapture(packets, ranks, a); outcome.code != ExitCode::kOk)
+    if (Outcome outcome = WriteCapture(packets, slices, a); outcome.code != ExitCode::kOk)
       return outcome;
   } else if (IsJson(a.fabric.format)) {
     Json list = Json::array();
     for (const v1::TracedPacket& p : packets) list.push_back(PacketJson(p));
     Json trace{{"packets", std::move(list)}};
-    if (!ranks.empty()) trace["rank_slices"] = RanksJson(ranks);
+    if (!slices.ranks.empty()) trace["rank_slices"] = RanksJson(slices.ranks);
+    if (!slices.dma.empty()) trace["dma_slices"] = DmaJson(slices.dma);
     fmt::print("{}\n", trace.dump(2));
   } else {
     for (const v1::TracedPacket& p : packets) PrintPacket(p);
@@ -226,15 +244,23 @@ Outcome TraceHere(const TraceArguments& a) {
   options.trace = *selection;
   options.traced = &events;
   std::vector<RankSlice> ranks;
-  if (IsJson(a.fabric.format) || a.fabric.format == kPerfetto) options.rank_slices = &ranks;
+  std::vector<NodeDmaSlice> dma;
+  if (IsJson(a.fabric.format) || a.fabric.format == kPerfetto) {
+    options.rank_slices = &ranks;
+    options.dma_slices = &dma;
+  }
   options.cancelled = [] { return InterruptGuard::raised(); };
   const auto result = RunScenario(input->scenario, options);
   std::erase_if(ranks, [&](const RankSlice& slice) {
     return slice.end <= selection->since || slice.begin >= selection->until;
   });
+  std::erase_if(dma, [&](const NodeDmaSlice& one) {
+    return one.slice.done <= selection->since || one.slice.issued >= selection->until;
+  });
   TracedPackets packets;
   TracedToProto(MergeTrace(input->scenario.parameters, std::move(events)), *topology, &packets);
-  const Outcome outcome = Print(packets, a, NamedRanks(ranks, *topology));
+  const Outcome outcome =
+      Print(packets, a, {NamedRanks(ranks, *topology), NamedDma(dma, *topology)});
   if (result.ok()) return outcome;
   Outcome failed = FromStatus(result.status());
   if (result.status().code() == absl::StatusCode::kFailedPrecondition) {
@@ -249,25 +275,46 @@ bool AllEnded(const TracedPackets& packets) {
   });
 }
 
+using PacketIds = std::set<std::pair<std::string, std::uint64_t>>;
+
 // Until as many packets as one source gives have ended, the run has, or the time is over.
-Outcome Await(FabricClient& client, const TraceArguments& a, std::chrono::milliseconds timeout,
-              std::size_t before) {
+absl::StatusOr<v1::GetTraceReply> Await(FabricClient& client, const TraceArguments& a,
+                                        std::chrono::milliseconds timeout, std::size_t before) {
+  const WaitingLine line("waiting for packets", /*always=*/false);
   InterruptGuard interrupt;
   const auto give_up = std::chrono::steady_clock::now() + timeout;
   while (true) {
     auto reply = client.GetTrace();
-    if (!reply.ok()) return FromStatus(reply.status());
+    if (!reply.ok()) return reply;
     const std::size_t known = static_cast<std::size_t>(reply->packets_size());
     const bool done = known >= before + a.count && AllEnded(reply->packets());
     if (done || reply->run_ended() || InterruptGuard::raised() ||
         std::chrono::steady_clock::now() >= give_up) {
-      return Print(reply->packets(), a);
+      return reply;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
 }
 
-using PacketIds = std::set<std::pair<std::string, std::uint64_t>>;
+// Those that are not in `earlier`.
+Outcome AwaitAndPrint(FabricClient& client, const TraceArguments& a,
+                      std::chrono::milliseconds timeout, const PacketIds& earlier) {
+  auto reply = Await(client, a, timeout, earlier.size());
+  if (!reply.ok()) return FromStatus(reply.status());
+  TracedPackets fresh;
+  for (v1::TracedPacket& p : *reply->mutable_packets()) {
+    if (!earlier.contains({p.source(), p.sequence()})) fresh.Add()->Swap(&p);
+  }
+  if (fresh.empty()) {
+    const auto status = client.Status();
+    if (status.ok() && status->state() == v1::FABRIC_STATE_PAUSED) {
+      return Outcome::Fail(ExitCode::kFailed,
+                           "no packet moves: virtual time is paused; `percsctl resume` and "
+                           "`percsctl step` let it pass");
+    }
+  }
+  return Print(fresh, a);
+}
 
 // Writes each packet when it ends, except those in `known`. It stops when the run ends, at Ctrl-C,
 // or when the output cannot be written any more.
@@ -325,7 +372,7 @@ Outcome TraceThere(const TraceArguments& a) {
       if (!reply.ok()) return FromStatus(reply.status());
     }
     return a.follow ? Follow(client, a, std::move(earlier_ids))
-                    : Await(client, a, *timeout, earlier_ids.size());
+                    : AwaitAndPrint(client, a, *timeout, earlier_ids);
   });
 }
 

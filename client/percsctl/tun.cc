@@ -18,16 +18,6 @@ struct TunArguments {
   client::TunOptions port;
 };
 
-// Folder of the identity to present; "" if the fabric has none.
-absl::StatusOr<std::string> IdentityFor(const FabricOptions& options) {
-  if (!options.tls.empty() || !options.controller.empty()) return options.tls;
-  const auto store = FabricStore::Open();
-  if (!store.ok()) return store.status();
-  const auto record = store->Load(options.name);
-  if (!record.ok()) return record.status();
-  return record->tls;
-}
-
 Outcome Tun(const TunArguments& a) {
   return WithFabric(a.fabric, [&](FabricClient& controller) {
     client::EndpointOptions at;

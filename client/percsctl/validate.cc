@@ -202,6 +202,7 @@ Outcome Validate(const ValidateArguments& a) {
   bool any = false;
   for (const Machine& machine : kMachines) {
     if (a.machine != kAllMachines && a.machine != machine.name) continue;
+    progress.StartEstimate(0);  // each machine has its own pace
     const ShareObserver show = [&progress, &machine](double share) {
       progress.Show(fmt::format("figures of {}", machine.name), share);
     };

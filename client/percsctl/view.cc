@@ -82,6 +82,7 @@ absl::StatusOr<ViewedRun> OfScenario(const ViewArguments& a) {
 }
 
 absl::StatusOr<ViewedRun> OfJournal(const ViewArguments& a) {
+  if (absl::Status found = FindJournal(a.file); !found.ok()) return found;
   auto journal = ReadJournalledRun(a.file, a.run);
   if (!journal.ok()) return journal.status();
   ViewedRun run;

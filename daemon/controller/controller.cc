@@ -251,7 +251,7 @@ void Controller::Apply(const v1::ApplyRequest& request, ApplyDone done) {
   ++runs_;
   if (absl::Status status = RecordApply(request); !status.ok()) return done(status);
   last_error_.clear();
-  // Nobody answers what was asked of the run before.
+  // Questions about the run before get no answer.
   if (run_)
     run_->Fail(
         absl::UnavailableError("the fabric is being configured for another scenario; try again"));

@@ -26,11 +26,18 @@ FabricSight Controller::SightOfRun(const FabricRun& run, const std::vector<NodeS
   const P7ihParameters& parameters = run.scenario().parameters;
   sight.places = seen_links_->places();
   sight.hub_names = seen_links_->hubs();
-  sight.hubs = seen_links_->LookAtHubs(stats);
+  sight.hubs = seen_links_->LookAtHubs(stats, [&states](NodeId node) {
+    const NodeState* const state = FindState(states, node);
+    return state == nullptr ? 0 : state->first_rerouted.size();
+  });
   sight.links = seen_links_->Look(run.topology(), parameters, stats, up);
-  for (const NodeState& state : states)
-    if (!state.ranks.empty() && run.topology().nodes() <= kSeenNodesMax)
+  for (const NodeState& state : states) {
+    if (run.topology().nodes() > kSeenNodesMax) break;
+    if (!state.ranks.empty())
       sight.ranks.push_back({run.topology().NodeName(state.node), state.ranks});
+    if (!state.in_flight.empty())
+      sight.in_flight.push_back({run.topology().NodeName(state.node), state.in_flight});
+  }
   sight.outputs = seen_rows_->outputs();
   for (int row = 0; row < seen_rows_->supernodes(); ++row)
     sight.rows.push_back(seen_rows_->Look(run.topology(), parameters, row, stats, up));
@@ -44,10 +51,9 @@ void Controller::Look(const SightDone& done) {
   struct Moment {
     Time virtual_time = 0;
     bool ended = false;
-    std::chrono::nanoseconds waited{0};
+    std::chrono::steady_clock::time_point since;  // wall time
   };
   const auto moment = std::make_shared<Moment>();
-  const auto asked = lock_.clock().Now();
   FabricRun* const run = *active;
   run->Look(
       [this, done, run, moment](const absl::StatusOr<std::vector<NodeState>>& states) PERCS_LOCKED {
@@ -56,11 +62,11 @@ void Controller::Look(const SightDone& done) {
         sight.virtual_time = moment->virtual_time;
         for (RowSight& row : sight.rows) row.at = sight.virtual_time;
         sight.run_ended = moment->ended;
-        sight.waited = moment->waited;
+        sight.cost = lock_.clock().Now() - moment->since;
         done(std::move(sight));
       },
-      [this, run, moment, asked] {
-        *moment = {run->virtual_time(), run->ended(), lock_.clock().Now() - asked};
+      [this, run, moment] {
+        *moment = {run->virtual_time(), run->ended(), lock_.clock().Now()};
       });
 }
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <chrono>
 
+#include "daemon/endpoint/locked_answer.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
-#include "proto/process/grpc_status.h"
 #include "proto/process/printable.h"
 #include "proto/scenario/commands.h"
 #include "proto/window/endpoint_codec.h"
@@ -28,6 +28,7 @@ constexpr std::chrono::milliseconds kLookForRoom(20);
 Programs::Programs(ProcessLock* lock, Events events)
     : lock_(lock),
       events_(std::move(events)),
+      ranks_(lock, {[this] { OnRanks(); }, events_.admit}),
       ended_(absl::FailedPreconditionError("no scenario is applied")),
       again_(lock) {}
 
@@ -161,7 +162,8 @@ void Programs::Remove(std::uint64_t number) {
 void Programs::Begin(std::uint64_t run, Fabric* fabric) {
   run_ = run;
   fabric_ = fabric;
-  arrived_ = last_submission_ = 0;
+  arrived_ = last_submission_ = window_asked_ = 0;
+  ranks_.Begin(run, fabric);
   told_attached_ = told_owing_ = told_arrived_ = 0;
   in_window_ = false;
 }
@@ -170,6 +172,7 @@ void Programs::End(const absl::Status& why) {
   fabric_ = nullptr;
   again_.Cancel();
   ended_ = why;
+  ranks_.End(why);
   kept_.clear();
   owners_.clear();
   in_window_ = false;
@@ -187,8 +190,9 @@ void Programs::FillReport(v1::DaemonMessage* message) {
 }
 
 bool Programs::MakeReport(v1::EndpointReport* report) {
-  if (!fabric_ || (programs_.empty() && told_attached_ == 0)) return false;
-  std::uint64_t attached = 0, owing = 0, bytes = 0;
+  if (!fabric_ || (programs_.empty() && ranks_.empty() && told_attached_ == 0)) return false;
+  std::uint64_t attached = ranks_.attached(), owing = ranks_.owing(), bytes = 0;
+  const std::uint64_t arrived = arrived_ + ranks_.arrived();
   for (const auto& [number, program] : programs_) {
     attached += program->attached();
     owing += program->owes();
@@ -199,22 +203,42 @@ bool Programs::MakeReport(v1::EndpointReport* report) {
     kept_[last_submission_] = {asked.message.node(), std::move(asked.operations)};
     *report->add_submissions() = std::move(asked.message);
   }
-  const bool news = attached != told_attached_ || owing != told_owing_ || arrived_ != told_arrived_;
+  AskForWindow(report);
+  const bool news = attached != told_attached_ || owing != told_owing_ || arrived != told_arrived_;
   if (!news && report->submissions().empty()) return false;
   told_attached_ = attached;
   told_owing_ = owing;
-  told_arrived_ = arrived_;
+  told_arrived_ = arrived;
   report->set_run(run_);
   report->set_attached(static_cast<std::uint32_t>(attached));
   report->set_owing(static_cast<std::uint32_t>(owing));
-  report->set_arrived(arrived_);
+  report->set_arrived(arrived);
   return true;
+}
+
+// A submission without operations: its grant says when the window begins.
+void Programs::AskForWindow(v1::EndpointReport* report) {
+  const std::vector<NodeId> nodes = fabric_->local_nodes();
+  if (window_asked_ != 0 || nodes.empty() || !ranks_.WantWindow()) return;
+  window_asked_ = ++last_submission_;
+  v1::EndpointSubmission* submission = report->add_submissions();
+  submission->set_number(window_asked_);
+  submission->set_node(nodes.front());
+  kept_[window_asked_].node = submission->node();
+}
+
+void Programs::OnRanks() {
+  if (!in_window_) {
+    ranks_.Hear();
+    Submit();
+  }
+  events_.ranks();
 }
 
 void Programs::Submit() {
   again_.Cancel();
   while (fabric_ && !in_window_) {
-    // The controller takes what it can keep, and nobody else may have anything to say until then.
+    // The controller takes what it can keep, and no other program may submit until then.
     if (!events_.room()) return again_.Set(kLookForRoom, [this] { Submit(); });
     v1::EndpointReport report;
     if (!MakeReport(&report)) return;
@@ -232,6 +256,10 @@ absl::Status Programs::Issue(const v1::EndpointGrant& grant) {
         fmt::format("submission {} of programs takes effect now, but this percsd does not have it",
                     grant.number()));
   }
+  if (grant.number() == window_asked_) {
+    window_asked_ = 0;
+    ranks_.OnWindow(grant.at());
+  }
   std::uint64_t last = 0;
   stats_.operations += kept.mapped().operations.size();
   for (WindowOperation& operation : kept.mapped().operations) {
@@ -248,6 +276,10 @@ void Programs::Refuse(const v1::EndpointRefused& message) {
   const auto kept = kept_.extract(message.number());
   if (kept.empty()) return;  // of a run that is over
   const absl::Status why(static_cast<absl::StatusCode>(message.code()), message.message());
+  if (message.number() == window_asked_) {
+    window_asked_ = 0;
+    return ranks_.OnRefused(why);
+  }
   const std::uint64_t number = Program::ProgramOf(kept.mapped().operations.front().id);
   Program* program = Find(number);
   if (program == nullptr) return;
@@ -286,11 +318,14 @@ EndpointStats Programs::Stats() const {
     stats.programs += program->attached();
     stats.owing += program->owes();
   }
+  stats.programs += ranks_.attached();
+  stats.owing += ranks_.owing();
   return stats;
 }
 
 void Programs::Leave() {
   leaving_ = true;
+  ranks_.Leave();
   End(absl::UnavailableError("the percsd is shutting down"));
   const auto programs = std::exchange(programs_, {});
   for (const auto& [number, program] : programs) program->Forget();
@@ -309,37 +344,27 @@ grpc::ServerBidiReactor<v1::FromProgram, v1::FromHub>* Programs::Service::Attach
   return stream;
 }
 
-template <typename Body>
-grpc::ServerUnaryReactor* Programs::Service::Answer(grpc::CallbackServerContext* context,
-                                                    Body body) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  absl::Status status = admit_(context->peer());
-  if (status.ok()) {
-    const LockGuard guard(lock_->mutex());
-    status = body();
-  }
-  reactor->Finish(ToGrpc(status));
-  return reactor;
-}
-
 grpc::ServerUnaryReactor* Programs::Service::ListWindows(grpc::CallbackServerContext* context,
                                                          const v1::ListWindowsRequest*,
                                                          v1::ListWindowsReply* reply) {
-  return Answer(context, [this, reply]() PERCS_LOCKED { return programs_->List(reply); });
+  return AnswerLocked(lock_, admit_, context,
+                      [this, reply]() PERCS_LOCKED { return programs_->List(reply); });
 }
 
 grpc::ServerUnaryReactor* Programs::Service::Detach(grpc::CallbackServerContext* context,
                                                     const v1::DetachRequest* request,
                                                     v1::DetachReply*) {
-  return Answer(context, [this, request]()
-                             PERCS_LOCKED { return programs_->DetachByToken(request->token()); });
+  return AnswerLocked(lock_, admit_, context, [this, request]() PERCS_LOCKED {
+    return programs_->DetachByToken(request->token());
+  });
 }
 
 grpc::ServerUnaryReactor* Programs::Service::FindNodes(grpc::CallbackServerContext* context,
                                                        const v1::FindNodesRequest* request,
                                                        v1::FindNodesReply* reply) {
-  return Answer(context, [this, request, reply]()
-                             PERCS_LOCKED { return programs_->FindNodes(*request, reply); });
+  return AnswerLocked(lock_, admit_, context, [this, request, reply]() PERCS_LOCKED {
+    return programs_->FindNodes(*request, reply);
+  });
 }
 
 absl::Status Programs::List(v1::ListWindowsReply* reply) const {

@@ -17,6 +17,7 @@
 
 #include "absl/status/statusor.h"
 #include "daemon/endpoint/program.h"
+#include "daemon/endpoint/rank_jobs.h"
 #include "emulator/sim/fabric.h"
 #include "percs/v1/sync.pb.h"
 
@@ -33,10 +34,13 @@ class Programs final : public HelloDesk<v1::FromHub, v1::FromProgram>, public Wi
     std::function<void(std::unique_ptr<v1::DaemonMessage>)> send;
     // Whether a peer, as gRPC names it, may make another request. THREAD: any.
     std::function<absl::Status(const std::string& peer)> admit;
+    // Ranks of MPI programs have said something.
+    std::function<void()> ranks = [] {};
   };
   Programs(ProcessLock* lock, Events events);
 
   v1::Endpoint::CallbackService* service() { return &service_; }
+  RankJobs& ranks() { return ranks_; }
 
   // --- Of the host.
   // Hubs are there, and virtual time is about to begin. REQUIRES: `fabric` outlives this until End.
@@ -93,9 +97,6 @@ class Programs final : public HelloDesk<v1::FromHub, v1::FromProgram>, public Wi
                                         v1::FindNodesReply* reply) override;
 
    private:
-    template <typename Body>
-    grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, Body body);
-
     ProcessLock* const lock_;
     const std::function<absl::Status(const std::string& peer)> admit_;
     Programs* const programs_ PERCS_PT_GUARDED;
@@ -107,6 +108,8 @@ class Programs final : public HelloDesk<v1::FromHub, v1::FromProgram>, public Wi
 
   // False if there is nothing that the controller does not know.
   bool MakeReport(v1::EndpointReport* report);
+  void AskForWindow(v1::EndpointReport* report);
+  void OnRanks();
   absl::StatusOr<ProgramIdentity> Admit(const v1::EndpointHello& hello) const;
   absl::Status CheckRunning() const;
   Program* Find(std::uint64_t number) const;
@@ -119,6 +122,7 @@ class Programs final : public HelloDesk<v1::FromHub, v1::FromProgram>, public Wi
   ProcessLock* lock_;
   Events events_;
   Service service_{lock_, events_, this};
+  RankJobs ranks_;
   Fabric* fabric_ = nullptr;  // null: no hubs
   std::uint64_t run_ = 0;
   absl::Status ended_;                                           // why there are no hubs
@@ -126,6 +130,7 @@ class Programs final : public HelloDesk<v1::FromHub, v1::FromProgram>, public Wi
   std::map<std::pair<NodeId, WindowId>, std::uint64_t> owners_;  // numbers of programs
   std::map<std::uint64_t, Kept> kept_;  // submissions, until they take effect
   std::uint64_t last_program_ = 0, last_submission_ = 0;
+  std::uint64_t window_asked_ = 0;  // the submission by which ranks get a window; 0: none
   std::uint64_t arrived_ = 0;
   std::uint64_t told_attached_ = 0, told_owing_ = 0,
                 told_arrived_ = 0;  // that the controller knows

@@ -9,7 +9,8 @@ NodeState StateOf(const Fabric& fabric, NodeId node) {
                   fabric.epoch(node),
                   fabric.tallies(node),
                   fabric.first_rerouted(node),
-                  fabric.ranks(node)};
+                  fabric.ranks(node),
+                  fabric.in_flight(node)};
   for (PortId port = 0; port < kLinkPorts; ++port) {
     if (!fabric.topology().connected(node, port)) continue;
     if (fabric.link_up({node, port})) state.links_up |= PortBit(port);

@@ -20,6 +20,7 @@ struct NodeState {
   std::vector<FaultTally> tallies = {};                     // what faults have cost here
   std::vector<std::pair<Epoch, Time>> first_rerouted = {};  // as in NodeResult
   std::vector<RankNow> ranks = {};
+  InFlight in_flight = {};
   // By port, how often the link went down; only where the node lives.
   std::array<std::uint32_t, kLinkPorts> link_downs{};
 };

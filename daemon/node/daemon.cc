@@ -70,6 +70,7 @@ absl::Status Daemon::Listen() {
     const LockGuard guard(lock_.mutex());
     builder.RegisterService(core_.mesh().service());
     builder.RegisterService(core_.programs().service());
+    builder.RegisterService(core_.programs().ranks().service());
   }
   auto server = StartServer(&builder, security_, &*address);
   if (!server.ok()) return server.status();

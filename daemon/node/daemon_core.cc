@@ -30,7 +30,7 @@ DaemonCore::DaemonCore(ProcessLock* lock, Around around)
                        [this](std::unique_ptr<v1::DaemonMessage> m) {
                          sync_->session().Send(std::move(m));
                        },
-                       around_.admit}),
+                       around_.admit, [this] { host_.OnRanks(); }}),
       host_(&mesh_, &programs_,
             {[this] { return sync_->session().Prepare(); },
              [this](std::unique_ptr<v1::DaemonMessage> m) { sync_->session().Send(std::move(m)); },
@@ -71,7 +71,7 @@ void DaemonCore::OnGone(const absl::Status& status) {
   host_.Drop(
       absl::UnavailableError("the controller declared this percsd lost, and its hubs are lost"));
   options_.incarnation = around_.incarnations();
-  anew_.Set(std::chrono::milliseconds(0), [this] {  // nobody is in the old one then
+  anew_.Set(std::chrono::milliseconds(0), [this] {  // no call uses the old one then
     if (stopped_) return;
     sync_->Stop();
     before_.push_back(std::move(sync_));

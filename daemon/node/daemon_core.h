@@ -26,7 +26,7 @@ class DaemonCore {
  public:
   // What is around it.
   struct Around {
-    // A way to the controller, anew for each incarnation.
+    // A connection to the controller, a new one for each incarnation.
     std::function<std::unique_ptr<SyncTransport>()> controller;
     LinkTransport* links = &LinkTransport::Real();  // lives as long as this
     NumberSource incarnations = RandomNumber;

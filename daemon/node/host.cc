@@ -143,8 +143,9 @@ void Host::Drop(const absl::Status& why) {
   peers_.clear();
   lost_peers_.clear();
   after_window_.clear();
+  answer_.reset();
   ++computed_;
-  ready_ = granted_ = computing_ = false;
+  ready_ = granted_ = computing_ = ranks_run_ = false;
 }
 
 void Host::Fail(const absl::Status& status) {
@@ -200,7 +201,7 @@ void Host::Progress() {
     if (attempt_ == 0) programs_->Begin(run_, fabric_.get());
     return;
   }
-  if (!granted_) return;
+  if (!granted_ || answer_) return;
   for (int i = 0; i < grant_.peers_size(); ++i) {
     LinkPeer* peer = mesh_->peer(grant_.peers(i));
     if (peer == nullptr) {
@@ -234,7 +235,7 @@ absl::Status Host::TakeBatches(std::uint32_t process, std::uint64_t number) {
 }
 
 void Host::PeerLost(const v1::PeerLost& message) {
-  if (computing_) return after_window_.push_back([this, message] { PeerLost(message); });
+  if (computing_ || answer_) return after_window_.push_back([this, message] { PeerLost(message); });
   const std::uint32_t process = message.process();
   LinkPeer* peer = mesh_->peer(process);
   if (fabric_ && peer != nullptr) {
@@ -262,7 +263,7 @@ void Host::PeerLost(const v1::PeerLost& message) {
 }
 
 void Host::PeerBack(const v1::PeerBack& message) {
-  if (computing_) return after_window_.push_back([this, message] { PeerBack(message); });
+  if (computing_ || answer_) return after_window_.push_back([this, message] { PeerBack(message); });
   const v1::Peer& peer = message.peer();
   if (fabric_) mesh_->Add(SpecOf(peer));
   auto reply = events_.prepare();
@@ -336,14 +337,10 @@ absl::Status Host::TakeCommands() {
     if (!action.ok()) return action.status();
     if (absl::Status status = fabric_->Inject(*action); !status.ok()) return status;
   }
-  for (const v1::TraceSelection& message : grant_.traces()) {
-    const auto selection = SelectionFromProto(message, fabric_->topology());
-    if (!selection.ok()) return selection.status();
-    fabric_->Trace(*selection);
-  }
-  if (grant_.stop()) fabric_->StopWorkload(fabric_->now());
-  if (grant_.has_repeat_at()) {
-    if (absl::Status status = fabric_->RepeatWorkload(grant_.repeat_at()); !status.ok())
+  for (const v1::JournalRecord& record : grant_.commands()) {
+    if (ScopeOf(record.event_case()) != CommandScope::kHubs && !record.has_stop())
+      return absl::InvalidArgumentError("a grant has a command that hubs do not carry out");
+    if (absl::Status status = ActOnFabric(record, *fabric_, record.at()); !status.ok())
       return status;
   }
   for (const v1::EndpointGrant& grant : grant_.endpoints()) {
@@ -374,20 +371,31 @@ void Host::Compute() {
         return computed;
       });
   if (!over.ok()) return Fail(over.status());
-  if (*over) return;
+  if (*over || ranks_run_) return;
   events_.later([this, window = computed_] {
     if (window == computed_) Compute();
   });
 }
 
+void Host::OnRanks() {
+  if (computing_ && ranks_run_) Compute();
+}
+
 bool Host::ComputeSlice() {
+  ranks_run_ = false;
   const Time end = grant_.end();
   const Clock::time_point begin = events_.now();
   Clock::time_point from = begin;
   while (true) {
     Time start = fabric_->now();
     if (end - start > stretch_) start = std::clamp(fabric_->NextEventTime(), start, end);
-    fabric_->RunWindow(start + std::min(end - start, stretch_));
+    const Time until = start + std::min(end - start, stretch_);
+    if (programs_->ranks().empty()) {
+      fabric_->RunWindow(until);
+    } else if (!programs_->ranks().RunWindow(until)) {
+      ranks_run_ = true;
+      return false;
+    }
     const Clock::time_point now = events_.now();
     if (now - from > kStretchMax) stretch_ = std::max<Time>(stretch_ / 2, 1);
     if (now - from < kStretchMin && stretch_ < end - start) stretch_ *= 2;

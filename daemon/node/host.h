@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -58,6 +59,8 @@ class Host {
 
   // Something arrived or was reached: continue if that was what was missing.
   void Progress();
+  // Ranks have said something: likewise.
+  void OnRanks();
   void Fail(const absl::Status& status);
 
  private:
@@ -73,6 +76,8 @@ class Host {
   void AddPeer(std::uint32_t process);
   absl::Status TakeBatches(std::uint32_t process, std::uint64_t number);
   absl::Status RunGranted();
+  // Sends the next slice of an answer; virtual time does not pass until all of it is sent.
+  void SendSnapshot();
   // Computes the window, slice by slice, and reports.
   void Compute();
   // True if the window is over; else others are to have the lock before the next slice.
@@ -94,11 +99,17 @@ class Host {
   std::uint64_t attempt_ = 0;
   std::map<std::uint32_t, std::uint64_t> lost_peers_;  // the last batch of theirs that was there
   std::uint32_t manager_ = 0;
-  bool ready_ = false;          // Ready was sent
-  bool granted_ = false;        // grant_ waits for batches
-  bool computing_ = false;      // ... has begun, and its report is to come
-  std::uint64_t computed_ = 0;  // windows and runs so far, to tell one from the next
-  Time stretch_ = 0;            // of virtual time, that took less than a slice to compute
+  bool ready_ = false;      // Ready was sent
+  bool granted_ = false;    // grant_ waits for batches
+  bool computing_ = false;  // ... has begun, and its report is to come
+  bool ranks_run_ = false;  // ... and waits for ranks
+  struct Answer {
+    v1::Collect request;
+    std::size_t next = 0;  // in nodes_
+  };
+  std::optional<Answer> answer_;  // of which there is more to send
+  std::uint64_t computed_ = 0;    // windows and runs so far, to tell one from the next
+  Time stretch_ = 0;              // of virtual time, that took less than a slice to compute
   std::vector<std::function<void()>> after_window_;  // what has come meanwhile and has to wait
   v1::WindowGrant grant_;
 };

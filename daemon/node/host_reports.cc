@@ -45,8 +45,10 @@ void Host::SendOutboxes(v1::WindowReport* report) {
 }
 
 void Host::FillReport(v1::WindowReport* report) {
-  report->set_next_event(fabric_->NextEventTime());
-  if (fabric_->topology().spec().clock) report->set_next_foreground(fabric_->NextForegroundTime());
+  const Time ranks = programs_->ranks().next();
+  report->set_next_event(std::min(fabric_->NextEventTime(), ranks));
+  if (fabric_->scenario().has_background())
+    report->set_next_foreground(std::min(fabric_->NextForegroundTime(), ranks));
   const WorkLeft left = fabric_->work_left();
   report->set_unfinished(left.unfinished);
   report->set_resident(left.resident_packets);
@@ -62,11 +64,15 @@ void Host::FillReport(v1::WindowReport* report) {
 }
 
 void Host::Collect(const v1::Collect& request) {
-  if (computing_) return after_window_.push_back([this, request] { Collect(request); });
+  if (computing_ || answer_) return after_window_.push_back([this, request] { Collect(request); });
   // The controller must not wait for what cannot come.
   if (!fabric_) {
     return Fail(absl::FailedPreconditionError(
         fmt::format("run {} cannot answer: its hubs no longer exist", run_)));
+  }
+  if (request.what() == v1::Collect::WHAT_SNAPSHOT) {
+    answer_ = Answer{request};
+    return SendSnapshot();
   }
   auto message = events_.prepare();
   switch (request.what()) {
@@ -79,21 +85,11 @@ void Host::Collect(const v1::Collect& request) {
           fmt::format("run {} ended at {} of virtual time", run_, FormatTime(fabric_->now()))));
       break;
     }
-    case v1::Collect::WHAT_SNAPSHOT: {
-      v1::Snapshot* snapshot = message->mutable_snapshot();
-      snapshot->set_query(request.query());
-      for (const NodeId node : nodes_) {
-        const auto& wanted = request.nodes();
-        if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), node) == wanted.end())
-          continue;
-        NodeStateToProto(StateOf(*fabric_, node), snapshot->add_nodes());
-      }
-      break;
-    }
     case v1::Collect::WHAT_WAIT_EDGES: {
       v1::WaitEdges* edges = message->mutable_wait_edges();
       edges->set_query(request.query());
       WaitEdgesToProto(fabric_->WaitEdges(), edges);
+      edges->set_last_event(fabric_->last_event());
       for (std::string& text : fabric_->BlockedPrograms()) edges->add_blocked(std::move(text));
       programs_->End(absl::FailedPreconditionError(
           fmt::format("run {} ended at {} of virtual time: nothing in it can proceed", run_,
@@ -110,6 +106,31 @@ void Host::Collect(const v1::Collect& request) {
                       static_cast<int>(request.what()))));
   }
   events_.send(std::move(message));
+}
+
+void Host::SendSnapshot() {
+  const Clock::time_point start = events_.now();
+  auto message = events_.prepare();
+  v1::Snapshot* snapshot = message->mutable_snapshot();
+  snapshot->set_query(answer_->request.query());
+  const auto& wanted = answer_->request.nodes();
+  std::size_t& next = answer_->next;
+  for (bool over = false; next < nodes_.size() && !over; over = events_.now() - start >= kSlice) {
+    const NodeId node = nodes_[next++];
+    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), node) == wanted.end()) continue;
+    NodeStateToProto(StateOf(*fabric_, node), snapshot->add_nodes());
+  }
+  const bool more = next < nodes_.size();
+  snapshot->set_more(more);
+  events_.send(std::move(message));
+  if (more) {
+    return events_.later([this, window = computed_] {
+      if (window == computed_) SendSnapshot();
+    });
+  }
+  answer_.reset();
+  for (const auto& then : std::exchange(after_window_, {})) then();
+  Progress();
 }
 
 HostState Host::State() const {

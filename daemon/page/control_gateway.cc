@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <utility>
-#include <vector>
 
 #include "fmt/format.h"
 #include "google/protobuf/util/json_util.h"
@@ -10,14 +9,13 @@
 #include "grpcpp/support/byte_buffer.h"
 #include "percs/v1/control.pb.h"
 #include "proto/process/grpc_status.h"
+#include "proto/process/message_bytes.h"
 #include "proto/process/printable.h"
 
 namespace percs {
 namespace {
 
-using google::protobuf::DescriptorPool;
 using google::protobuf::Message;
-using google::protobuf::MessageFactory;
 using google::protobuf::MethodDescriptor;
 
 constexpr std::chrono::seconds kDeadline(30);
@@ -28,24 +26,11 @@ const google::protobuf::ServiceDescriptor* Service() {
   return service;
 }
 
-std::unique_ptr<Message> NewMessage(const google::protobuf::Descriptor* type) {
-  return std::unique_ptr<Message>(MessageFactory::generated_factory()->GetPrototype(type)->New());
-}
-
-grpc::ByteBuffer Packed(const Message& message) {
-  const grpc::Slice slice(message.SerializeAsString());
-  return {&slice, 1};
-}
-
-absl::StatusOr<std::string> Unpacked(const grpc::ByteBuffer& bytes,
-                                     const google::protobuf::Descriptor* type) {
-  std::vector<grpc::Slice> slices;
-  std::string text;
-  if (!bytes.Dump(&slices).ok()) return absl::InternalError("the answer cannot be read");
-  for (const grpc::Slice& slice : slices)
-    text.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+// As JSON.
+absl::StatusOr<std::string> Text(const grpc::ByteBuffer& bytes,
+                                 const google::protobuf::Descriptor* type) {
   const auto message = NewMessage(type);
-  if (!message->ParseFromString(text)) return absl::InternalError("the answer cannot be read");
+  if (!Unpack(bytes, message.get()).ok()) return absl::InternalError("the answer cannot be read");
   google::protobuf::util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;
   std::string json;
@@ -96,7 +81,7 @@ void ControlGateway::Call(const std::string& name, const std::string& json, Done
   pending->stub.UnaryCall(&pending->context, "/percs.v1.Control/" + name, grpc::StubOptions(),
                           &pending->request, &pending->reply,
                           [this, pending, type = method->output_type()](const grpc::Status& s) {
-                            Finish(pending, s.ok() ? Unpacked(pending->reply, type)
+                            Finish(pending, s.ok() ? Text(pending->reply, type)
                                                    : absl::StatusOr<std::string>(FromGrpc(s)));
                           });
 }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "daemon/page/processor_time.h"
 #include "fmt/format.h"
 
 namespace percs {
@@ -12,7 +13,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kEvery(250);
-constexpr int kShareOfTime = 33;  // asking takes no more than 3 % of wall time
+constexpr int kShareOfTime = 33;  // looking costs no more than 3 % of wall time
 constexpr std::chrono::seconds kSlowest(5), kCallLimit(3);
 
 }  // namespace
@@ -63,10 +64,11 @@ void FabricFeed::Run() {
     }
     lock.unlock();
     const auto start = Clock::now();
+    const auto worked = ProcessorTime();
     LookAgain();
     Distribute();
-    const auto pause = std::clamp<Clock::duration>((Clock::now() - start - waited_) * kShareOfTime,
-                                                   kEvery, kSlowest);
+    const auto pause = std::clamp<Clock::duration>(
+        (ProcessorTime() - worked + cost_) * kShareOfTime, kEvery, kSlowest);
     lock.lock();
     const auto stopped = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(gate_->mutex) { return stopped_; };
     gate_->changed.wait_until(gate_->mutex, start + pause, stopped);
@@ -89,7 +91,7 @@ bool FabricFeed::Ask(const Call& call) {
 }
 
 void FabricFeed::LookAgain() {
-  waited_ = {};
+  cost_ = {};
   v1::StatusReply status;
   if (!Ask([&](auto* context) { return control_->Status(context, {}, &status); })) return;
   const bool passed = status.run() != writer_.run() || status.virtual_time() != writer_.seen_at();
@@ -98,7 +100,7 @@ void FabricFeed::LookAgain() {
   if (!TakeEvents() && !passed) return;
   const auto answer = AskForSight();
   if (!answer || !answer->sight.ok() || answer->sight->run != writer_.run()) return;
-  waited_ = answer->sight->waited;
+  cost_ = answer->sight->cost;
   writer_.TakeSight(*std::move(answer->sight));
 }
 

@@ -1,6 +1,6 @@
 // What browsers are told of a fabric, some times a second (feed_writer.h). Its numbers are those of
 // percsctl: of one snapshot of all hubs (fabric_sight.h), and of the Control service. It asks only
-// while somebody reads, and a fabric that takes long to answer less often.
+// while somebody reads, and a fabric whose answers cost much less often.
 #pragma once
 
 #include <atomic>
@@ -68,9 +68,9 @@ class FabricFeed {
 
   // Of the thread.
   FeedWriter writer_;
-  std::shared_ptr<Answer> asked_;       // none has been taken yet
-  std::chrono::nanoseconds waited_{0};  // of the last look
-  std::thread thread_;                  // last
+  std::shared_ptr<Answer> asked_;     // none has been taken yet
+  std::chrono::nanoseconds cost_{0};  // of the last sight
+  std::thread thread_;                // last
 };
 
 }  // namespace percs

@@ -42,13 +42,13 @@ SeenLinks::SeenLinks(const Topology& topology) {
   hubs_ = std::make_shared<const std::vector<std::string>>(std::move(hubs));
 }
 
-std::vector<HubSight> SeenLinks::LookAtHubs(SeenStats stats) const {
+std::vector<HubSight> SeenLinks::LookAtHubs(SeenStats stats, SeenReroutes reroutes) const {
   std::vector<HubSight> hubs(hubs_->size());
   for (std::size_t i = 0; i < hubs.size(); ++i) {
     const NodeStats* const of = stats(static_cast<NodeId>(i));
     if (of == nullptr) continue;
     for (const std::uint64_t packets : of->packets_dropped) hubs[i].packets_dropped += packets;
-    hubs[i].tables_installed = of->tables_installed;
+    hubs[i].reroutes = reroutes(static_cast<NodeId>(i));
   }
   return hubs;
 }

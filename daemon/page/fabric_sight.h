@@ -12,6 +12,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "emulator/base/time.h"
+#include "emulator/metrics/in_flight.h"
 #include "emulator/metrics/node_stats.h"
 #include "emulator/metrics/rank_log.h"
 #include "emulator/scenario/p7ih.h"
@@ -48,7 +49,8 @@ struct LinkSight {
 
 // What a hub has counted since the run began.
 struct HubSight {
-  std::uint64_t packets_dropped = 0, tables_installed = 0;
+  std::uint64_t packets_dropped = 0;
+  std::uint64_t reroutes = 0;  // after which it sent packets another way than before
 
   bool operator==(const HubSight&) const = default;
 };
@@ -61,6 +63,8 @@ class SeenLinks {
   using SeenStats = absl::FunctionRef<const NodeStats*(NodeId)>;
   // Whether the link is up as far as this end knows.
   using SeenUp = absl::FunctionRef<bool(LinkEnd)>;
+  // HubSight::reroutes of a hub that tells something.
+  using SeenReroutes = absl::FunctionRef<std::uint64_t(NodeId)>;
 
   explicit SeenLinks(const Topology& topology);
 
@@ -71,7 +75,7 @@ class SeenLinks {
   // Names, by hub.
   const std::shared_ptr<const std::vector<std::string>>& hubs() const { return hubs_; }
   // As hubs().
-  std::vector<HubSight> LookAtHubs(SeenStats stats) const;
+  std::vector<HubSight> LookAtHubs(SeenStats stats, SeenReroutes reroutes) const;
 
  private:
   std::vector<LinkEnd> links_;
@@ -120,13 +124,21 @@ struct HubRanks {
   bool operator==(const HubRanks&) const = default;
 };
 
+// What a node has under way.
+struct NodeInFlight {
+  std::string name;
+  InFlight in_flight;
+  bool operator==(const NodeInFlight&) const = default;
+};
+
 struct FabricSight {
   std::uint64_t run = 0;
   Time virtual_time = 0;
   bool run_ended = false;
   bool counted = true;  // `total` is of all nodes; else it says nothing
-  // Wall time from the question to the end of the window in which it was asked.
-  std::chrono::nanoseconds waited{0};
+  // What it cost to look: of a run in this process processor time of its thread, of daemons wall
+  // time from the end of the window in which they were asked to their answers.
+  std::chrono::nanoseconds cost{0};
   NodeStats total;
   std::shared_ptr<const std::vector<LinkPlace>> places;
   std::vector<LinkSight> links;  // as `places`
@@ -135,6 +147,7 @@ struct FabricSight {
   std::shared_ptr<const std::vector<int>> outputs;  // SeenRows::outputs
   std::vector<RowSight> rows;                       // those that were looked at
   std::vector<HubRanks> ranks;  // of hubs that have some; of machines with kSeenNodesMax nodes
+  std::vector<NodeInFlight> in_flight;  // of nodes that have something; likewise
 };
 
 // Calls back once, from any thread or before it returns; with an error while there is no run, or

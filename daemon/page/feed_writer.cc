@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "google/protobuf/util/json_util.h"
 #include "proto/convert/counters.h"
 
@@ -77,9 +78,34 @@ std::string HubsJson(const std::vector<std::string>& names, const std::vector<Hu
   for (std::size_t i = 0; i < hubs.size(); ++i) {
     if (hubs[i] == (i < told.size() ? told[i] : HubSight{})) continue;
     json += fmt::format(R"({}"{}":[{},{}])", json.empty() ? "" : ",", names[i],
-                        hubs[i].packets_dropped, hubs[i].tables_installed);
+                        hubs[i].packets_dropped, hubs[i].reroutes);
   }
   return json.empty() ? "" : "{" + json + "}";
+}
+
+// All that is under way, of all nodes that have something.
+std::string InFlightJson(const std::vector<NodeInFlight>& nodes) {
+  std::string json;
+  for (const NodeInFlight& node : nodes) {
+    std::vector<std::string> trees, spes;
+    for (const TreeInFlight& tree : node.in_flight.trees) {
+      std::vector<std::string> sent;
+      for (const TreePacketsInFlight& to : tree.sent)
+        sent.push_back(fmt::format("[{},{}]", to.neighbor, to.packets));
+      trees.push_back(
+          fmt::format("[{},{},{},[{}]]", tree.tree, tree.vertex, tree.held, fmt::join(sent, ",")));
+    }
+    for (const cell::SpeInFlight& spe : node.in_flight.spes) {
+      std::vector<std::string> moves;
+      for (const cell::DmaMove& move : spe.moves)
+        moves.push_back(
+            fmt::format("[{},{},{},{}]", move.cell, move.unit, move.out ? 1 : 0, move.commands));
+      spes.push_back(fmt::format("[{},{},[{}]]", spe.spe, spe.queued, fmt::join(moves, ",")));
+    }
+    json += fmt::format(R"({}"{}":[[{}],[{}]])", json.empty() ? "" : ",", node.name,
+                        fmt::join(trees, ","), fmt::join(spes, ","));
+  }
+  return "{" + json + "}";
 }
 
 void AddPart(const char* name, const std::string& part, std::string* message) {
@@ -103,6 +129,7 @@ void FeedWriter::BeginRun(std::uint64_t run) {
   rows_.clear();
   outputs_.reset();
   ranks_.clear();
+  in_flight_.clear();
   hub_names_.reset();
   hubs_.clear();
   events_.clear();
@@ -135,6 +162,7 @@ void FeedWriter::TakeSight(FabricSight sight) {
   TakeRows(sight);
   TakeRanks(&sight);
   TakeHubs(&sight);
+  TakeInFlight(&sight);
   if (!sight.counted) return TakeLinks(std::move(sight));
   v1::GetCountersReply reply;
   reply.set_virtual_time(sight.virtual_time);
@@ -194,6 +222,12 @@ void FeedWriter::TakeHubs(FabricSight* sight) {
   hubs_ = std::move(sight->hubs);
 }
 
+void FeedWriter::TakeInFlight(FabricSight* sight) {
+  if (sight->in_flight == in_flight_) return;
+  in_flight_ = std::move(sight->in_flight);
+  changed_.in_flight = InFlightJson(in_flight_);
+}
+
 void FeedWriter::TakeRows(const FabricSight& sight) {
   if (!sight.outputs) return;
   if (!outputs_) changed_.outputs = true;
@@ -243,6 +277,7 @@ std::string FeedWriter::Delta() {
   }
   AddPart("ranks", parts.ranks, &message);
   AddPart("hubs", parts.hubs, &message);
+  AddPart("in_flight", parts.in_flight, &message);
   AddPart("counters", parts.counters, &message);
   AddPart("events", parts.events.empty() ? "" : "[" + parts.events + "]", &message);
   return FeedMessage("delta", message);
@@ -262,6 +297,7 @@ std::string FeedWriter::Snapshot() const {
   }
   AddPart("ranks", RanksJson(ranks_, {}), &message);
   if (hub_names_) AddPart("hubs", HubsJson(*hub_names_, hubs_, {}), &message);
+  if (!in_flight_.empty()) AddPart("in_flight", InFlightJson(in_flight_), &message);
   AddPart("counters", counters_, &message);
   AddPart("events", "[" + events + "]", &message);
   return FeedMessage("snapshot", message);

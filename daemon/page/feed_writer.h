@@ -49,7 +49,7 @@ class FeedWriter {
   // Parts of a delta, as JSON; "" if nothing changed.
   struct Parts {
     std::string status, links, counters, events;
-    std::string ranks, hubs;
+    std::string ranks, hubs, in_flight;
     std::string rows;      // of the matrix
     bool outputs = false;  // likewise, with the first of them
     Time rows_at = 0;
@@ -60,6 +60,7 @@ class FeedWriter {
   void TakeRows(const FabricSight& sight);
   void TakeRanks(FabricSight* sight);
   void TakeHubs(FabricSight* sight);
+  void TakeInFlight(FabricSight* sight);
   // Whether what is told of it changed.
   bool Update(const LinkSight& sight, double passed, Link* link) const;
   void AddRow(std::size_t link, std::string* rows) const;
@@ -73,6 +74,7 @@ class FeedWriter {
   std::shared_ptr<const std::vector<int>> outputs_;
   std::vector<Row> rows_;  // by supernode, of a large machine
   std::vector<HubRanks> ranks_;
+  std::vector<NodeInFlight> in_flight_;
   std::shared_ptr<const std::vector<std::string>> hub_names_;
   std::vector<HubSight> hubs_;      // as hub_names_
   std::deque<std::string> events_;  // the last kEventsKept

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/page/processor_time.h"
 #include "emulator/management/fault_timeline.h"
 #include "proto/scenario/faults.h"
 #include "proto/scenario/status.h"
@@ -12,8 +13,16 @@ namespace percs {
 
 namespace {
 
-// About 5 ms of a core: what hubs count is not in its caches.
-constexpr NodeId kNodesAtOnce = 512;
+using namespace std::chrono_literals;
+
+constexpr NodeId kAtOnceMin = 128, kAtOnceMax = 4096;
+
+// How many nodes take kLookTime, after `nodes` took `cost`: what hubs count may be in the caches of
+// the core, or not.
+NodeId NodesInLookTime(NodeId nodes, std::chrono::nanoseconds cost) {
+  const double share = std::chrono::duration<double>(LocalSight::kLookTime) / std::max(cost, 1ns);
+  return static_cast<NodeId>(std::clamp(nodes * share, 1.0 * kAtOnceMin, 1.0 * kAtOnceMax));
+}
 
 }  // namespace
 
@@ -37,13 +46,14 @@ RowSight LocalSight::Row(const Fabric& fabric, int supernode, SeenLinks::SeenSta
 FabricSight LocalSight::LookOn(const Fabric& fabric, bool ended) {
   const Topology& topology = fabric.topology();
   if (rows_.supernodes() == 0 || ended) return Look(fabric, ended);
+  const auto started = ProcessorTime();
   FabricSight sight = Begin(fabric, ended);
   const NodeId begin = next_;
   // Whole supernodes, then what is no hub.
   const auto per = static_cast<NodeId>(topology.hubs_per_supernode());
   const NodeId end = begin < topology.hubs()
-                         ? std::min(begin + std::max(kNodesAtOnce / per, 1u) * per, topology.hubs())
-                         : std::min(begin + kNodesAtOnce, topology.nodes());
+                         ? std::min(begin + std::max(at_once_ / per, 1u) * per, topology.hubs())
+                         : std::min(begin + at_once_, topology.nodes());
   std::vector<const NodeStats*> stats;  // asked for once: a hub brings them up to date
   for (; next_ < end; ++next_) {
     passed_.Add(*stats.emplace_back(&fabric.stats(next_)));
@@ -53,6 +63,7 @@ FabricSight LocalSight::LookOn(const Fabric& fabric, bool ended) {
     sight.rows.push_back(
         Row(fabric, topology.supernode_of(hub), [&](NodeId node) { return stats[node - begin]; }));
   }
+  at_once_ = NodesInLookTime(end - begin, ProcessorTime() - started);
   sight.counted = next_ == topology.nodes();
   if (!sight.counted) return sight;
   sight.total = std::exchange(passed_, {});
@@ -70,6 +81,8 @@ FabricSight LocalSight::Look(const Fabric& fabric, bool ended) const {
     if (rows_.supernodes() > 0) break;
     if (auto ranks = fabric.ranks(node); !ranks.empty())
       sight.ranks.push_back({fabric.topology().NodeName(node), std::move(ranks)});
+    if (InFlight in_flight = fabric.in_flight(node); !in_flight.empty())
+      sight.in_flight.push_back({fabric.topology().NodeName(node), std::move(in_flight)});
   }
   for (const NodeId node : nodes) sight.total.Add(fabric.stats(node));
   const auto here = [&nodes](NodeId node) {
@@ -77,7 +90,8 @@ FabricSight LocalSight::Look(const Fabric& fabric, bool ended) const {
   };
   const auto stats = [&](NodeId node) { return here(node) ? &fabric.stats(node) : nullptr; };
   sight.hub_names = links_.hubs();
-  sight.hubs = links_.LookAtHubs(stats);
+  sight.hubs =
+      links_.LookAtHubs(stats, [&](NodeId node) { return fabric.first_rerouted(node).size(); });
   sight.links = links_.Look(fabric.topology(), fabric.scenario().parameters, stats,
                             [&](LinkEnd end) { return !here(end.node) || fabric.link_up(end); });
   return sight;

@@ -1,5 +1,5 @@
-// Who may ask the page's server: nobody who came over a foreign page or a name that was pointed at
-// this address (DNS rebinding), nobody without the token of the link, and with TLS only who has the
+// Who may ask the page's server: no request from a foreign page or over a name that was pointed at
+// this address (DNS rebinding), none without the token of the link, and with TLS only who has the
 // certificate of a role that may call the method.
 #pragma once
 

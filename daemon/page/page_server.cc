@@ -45,7 +45,7 @@ PageServer::PageServer(const std::string& address, std::string authority, std::s
 
 PageServer::~PageServer() {
   if (daemon_) close(MHD_quiesce_daemon(daemon_.get()));
-  gateway_.Cancel();  // nobody may wait when the library stops
+  gateway_.Cancel();  // no call may be under way when the library stops
   feed_.Stop();
 }
 

@@ -3,11 +3,89 @@
 #include <algorithm>
 #include <limits>
 
+#include "emulator/cell/eib.h"
 #include "fmt/format.h"
 #include "proto/convert/counters.h"
 #include "proto/convert/node_result.h"
 
 namespace percs {
+
+namespace {
+
+void InFlightToProto(const InFlight& in_flight, v1::NodeSnapshot* message) {
+  for (const TreeInFlight& tree : in_flight.trees) {
+    v1::TreeInFlight* const to = message->add_trees();
+    to->set_tree(tree.tree);
+    to->set_vertex(tree.vertex);
+    to->set_held(tree.held);
+    for (const TreePacketsInFlight& sent : tree.sent) {
+      to->add_neighbors(sent.neighbor);
+      to->add_packets(sent.packets);
+    }
+  }
+  for (const cell::SpeInFlight& spe : in_flight.spes) {
+    v1::SpeInFlight* const to = message->add_spes();
+    to->set_spe(spe.spe);
+    to->set_queued(spe.queued);
+    for (const cell::DmaMove& move : spe.moves) {
+      to->add_moves(move.cell);
+      to->add_moves(move.unit);
+      to->add_moves(move.out ? 1 : 0);
+      to->add_moves(move.commands);
+    }
+  }
+}
+
+absl::Status InFlightFromProto(const v1::NodeSnapshot& message, InFlight* in_flight) {
+  for (const v1::TreeInFlight& tree : message.trees()) {
+    constexpr std::uint32_t kIdMax = std::numeric_limits<std::uint16_t>::max();
+    if (tree.tree() > kIdMax || tree.vertex() > kIdMax) {
+      return absl::InvalidArgumentError(
+          fmt::format("node {} has vertex {} of tree {}; both are 0..{}", message.node(),
+                      tree.vertex(), tree.tree(), kIdMax));
+    }
+    if (tree.neighbors_size() != tree.packets_size()) {
+      return absl::InvalidArgumentError(fmt::format(
+          "vertex {} of tree {} in node {} has {} neighbours and {} numbers of packets",
+          tree.vertex(), tree.tree(), message.node(), tree.neighbors_size(), tree.packets_size()));
+    }
+    TreeInFlight& to = in_flight->trees.emplace_back();
+    to.tree = static_cast<CauTreeId>(tree.tree());
+    to.vertex = static_cast<std::uint16_t>(tree.vertex());
+    to.held = tree.held();
+    for (int i = 0; i < tree.neighbors_size(); ++i)
+      to.sent.push_back({static_cast<std::uint16_t>(tree.neighbors(i)), tree.packets(i)});
+  }
+  for (const v1::SpeInFlight& spe : message.spes()) {
+    if (spe.moves_size() % 4 != 0) {
+      return absl::InvalidArgumentError(
+          fmt::format("SPE {} of node {} has {} numbers of moves; each move has 4", spe.spe(),
+                      message.node(), spe.moves_size()));
+    }
+    if (spe.spe() >= cell::kSpes) {
+      return absl::InvalidArgumentError(fmt::format("node {} has an SPE {}; there are 0..{}",
+                                                    message.node(), spe.spe(), cell::kSpes - 1));
+    }
+    cell::SpeInFlight& to = in_flight->spes.emplace_back();
+    to.spe = static_cast<std::uint8_t>(spe.spe());
+    to.queued = static_cast<std::uint8_t>(spe.queued());
+    for (int i = 0; i < spe.moves_size(); i += 4) {
+      if (spe.moves(i) >= cell::kCells || spe.moves(i + 1) >= cell::kUnits) {
+        return absl::InvalidArgumentError(
+            fmt::format("SPE {} of node {} moves data with unit {} of Cell {}; there are units "
+                        "0..{} of Cells 0..{}",
+                        spe.spe(), message.node(), spe.moves(i + 1), spe.moves(i), cell::kUnits - 1,
+                        cell::kCells - 1));
+      }
+      to.moves.push_back({static_cast<std::uint8_t>(spe.moves(i)),
+                          static_cast<std::uint8_t>(spe.moves(i + 1)), spe.moves(i + 2) != 0,
+                          static_cast<std::uint8_t>(spe.moves(i + 3))});
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 absl::Status CheckOwner(const Placement& placement, std::uint32_t process, std::uint32_t node,
                         const char* what) {
@@ -32,6 +110,7 @@ void NodeStateToProto(const NodeState& state, v1::NodeSnapshot* message) {
     message->add_ranks(rank.rank);
     message->mutable_rank_states()->push_back(static_cast<char>(rank.state));
   }
+  InFlightToProto(state.in_flight, message);
 }
 
 absl::StatusOr<NodeState> NodeStateFromProto(const v1::NodeSnapshot& message) {
@@ -58,6 +137,8 @@ absl::StatusOr<NodeState> NodeStateFromProto(const v1::NodeSnapshot& message) {
     }
     state.ranks.push_back({message.ranks(static_cast<int>(i)), static_cast<RankState>(number)});
   }
+  if (absl::Status status = InFlightFromProto(message, &state.in_flight); !status.ok())
+    return status;
   return state;
 }
 

@@ -19,7 +19,7 @@ absl::Status CheckOwner(const Placement& placement, std::uint32_t process, std::
 
 // Without what only scrapes show.
 void NodeStateToProto(const NodeState& state, v1::NodeSnapshot* message);
-// INVALID_ARGUMENT for counters or tallies of another length.
+// INVALID_ARGUMENT for counters or tallies of another length, and for places that no node has.
 absl::StatusOr<NodeState> NodeStateFromProto(const v1::NodeSnapshot& message);
 
 void WaitEdgesToProto(const std::vector<WaitEdge>& edges, v1::WaitEdges* message);

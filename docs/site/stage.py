@@ -72,7 +72,7 @@ def pages(out):
 def python_page(package):
     names = ["percs", "percs.fabric", "percs.faults", "percs.window", "percs.scenario",
              "percs.result", "percs.measure", "percs.local", "percs.tables", "percs.errors",
-             "percs.aio", "percs.plot"]
+             "percs.aio", "percs.plot", "percs.parquet"]
     stray = {f"percs.{file.stem}" for file in (package / "percs").glob("[a-z]*.py")} - set(names)
     if stray:
         raise SystemExit(f"docs/site/stage.py: no section for {sorted(stray)}")

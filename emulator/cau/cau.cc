@@ -274,6 +274,28 @@ absl::Status Cau::Multicast(CauTreeId id, std::uint32_t sequence, const CauPaylo
   return absl::OkStatus();
 }
 
+std::vector<TreeInFlight> Cau::InFlight() const {
+  std::vector<TreeInFlight> all;
+  for (const auto& entry : entries_) {
+    if (!entry || !entry->active) continue;
+    TreeInFlight of{entry->tree, entry->vertex};
+    for (const TreeLink& link : entry->links) {
+      std::uint32_t packets = 0;
+      for (int kind = 0; kind < 2; ++kind) {
+        const TreeChannel& channel = link.channels[kind];
+        of.held += channel.receiver.held() + static_cast<std::uint32_t>(link.given[kind].size());
+        packets += static_cast<std::uint32_t>(channel.sender.Unacknowledged());
+      }
+      if (packets > 0) of.sent.push_back({link.vertex, packets});
+    }
+    if (of.held > 0 || !of.sent.empty()) all.push_back(std::move(of));
+  }
+  std::sort(all.begin(), all.end(), [](const TreeInFlight& a, const TreeInFlight& b) {
+    return std::pair(a.tree, a.vertex) < std::pair(b.tree, b.vertex);
+  });
+  return all;
+}
+
 void Cau::Give(const Tree& tree, CauOperation operation, const CauItem& item) {
   QueueInput({PlaceOf(tree.participant, 0, operation), true, false, 0, item});
 }

@@ -19,6 +19,7 @@
 #include "emulator/cau/cau_packet.h"
 #include "emulator/cau/tree_entry.h"
 #include "emulator/hfi/hfi.h"
+#include "emulator/metrics/in_flight.h"
 
 namespace percs {
 
@@ -40,6 +41,8 @@ class Cau final : public CauPort {
   void Start(CauTreeId tree, std::uint32_t generation);
   void TakeDown(CauTreeId tree, std::uint32_t generation, const TreeProblem& why);
   int free_indexes() const { return kCauTrees - used_; }
+  // Of the vertices that have something under way, in the order of trees and vertices.
+  std::vector<TreeInFlight> InFlight() const;
   // A CAU that does not work takes no packets and sends none; its neighbours in a tree get no
   // answer.
   void SetDown(bool down) { down_ = down; }

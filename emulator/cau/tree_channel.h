@@ -138,6 +138,12 @@ class TreeReceiver {
     }
     return bits;
   }
+  // Packets in the holding.
+  std::uint32_t held() const {
+    std::uint32_t count = 0;
+    for (const Slot& slot : slots_) count += slot.stored;
+    return count;
+  }
   // How far the sender may go from now on; the caller sends it.
   std::uint32_t Grant() { return granted_ = consumed_ + static_cast<std::uint32_t>(slots_.size()); }
   std::uint32_t granted() const { return granted_; }

@@ -112,7 +112,7 @@ bool TreeEntry::FireReduce(Firing* firing, TreeProblem* problem) {
   const bool root_spoke = !expected.empty() && expected.front().sequence == sequence;
   if (root_spoke && !Match(expected.front(), node, item(0), from(0), problem)) return false;
   if (inputs == count) {
-    // Nobody is left to be the root.
+    // All inputs are operands, so none is left for the root.
     *problem = {TreeProblem::Code::kRoots, CauOperation::kReduce, sequence, from(0),
                 from(inputs - 1)};
     return false;

@@ -183,6 +183,15 @@ std::vector<Processor*> Blade::processors() {
   return all;
 }
 
+std::vector<SpeInFlight> Blade::InFlight() const {
+  std::vector<SpeInFlight> all;
+  for (Spe* const spe : spes_) {
+    SpeInFlight of = spe->mfc().InFlight();
+    if (of.queued > 0 || !of.moves.empty()) all.push_back(std::move(of));
+  }
+  return all;
+}
+
 bool Blade::done() const {
   return std::none_of(spes_.begin(), spes_.end(), [](const Spe* s) { return s->unfinished(); }) &&
          std::none_of(ppes_.begin(), ppes_.end(), [](const Ppe* p) { return p->unfinished(); });

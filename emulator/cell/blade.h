@@ -41,6 +41,10 @@ class Blade {
   MainMemory& memory() { return memory_; }
   const BladeStats& stats() const { return context_.stats; }
   Time now() const { return context_.now; }
+  // Of the SPEs that have DMA commands which are not complete.
+  std::vector<SpeInFlight> InFlight() const;
+  DmaLog& dma() { return context_.dma; }
+  const DmaLog& dma() const { return context_.dma; }
 
   // A program for an idle SPE or PPE, from `at` on. INVALID_ARGUMENT if there is none such,
   // FAILED_PRECONDITION if it is busy or down.

@@ -7,6 +7,7 @@
 #include "emulator/base/digest.h"
 #include "emulator/base/pool.h"
 #include "emulator/cell/blade_parameters.h"
+#include "emulator/cell/dma_log.h"
 #include "emulator/cell/local_store.h"
 #include "emulator/engine/event_queue.h"
 
@@ -76,6 +77,7 @@ struct BladeContext {
   DigestStream digest;
   std::uint32_t spes_down = 0;  // bit i: SPE i
   Pool<Transfer> transfers;
+  DmaLog dma;
 
   void Fold(std::uint64_t what, std::uint64_t value) {
     digest.Add(static_cast<std::uint64_t>(now));

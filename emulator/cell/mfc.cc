@@ -23,7 +23,7 @@ void Mfc::Enqueue(const DmaCommand& command, Time issued) {
   const int slot = free_.back();
   free_.pop_back();
   order_.push_back(static_cast<std::uint8_t>(slot));
-  slots_[slot] = {command, issued, false, 0, 0, command.ls};
+  slots_[slot] = {command, issued, false, 0, 0, command.ls, {}, 0, 0};
   if (per_tag_[command.tag]++ == 0) outstanding_ |= 1u << command.tag;
   if (command.order != DmaOrder::kNone) ++ordered_;
   if (ordered_ == 0) {
@@ -53,7 +53,8 @@ void Mfc::StartWhatMay() {
 void Mfc::Start(int index, Time at) {
   Slot& slot = slots_[index];
   slot.started = true;
-  take_up_free_ = std::max(at, take_up_free_) + context_->parameters.command;
+  slot.begun = std::max(at, take_up_free_);
+  take_up_free_ = slot.begun + context_->parameters.command;
   slot.elements_left = slot.command.elements();
   const bool list = slot.command.is_list();
   StartElement(index, take_up_free_ + (list ? context_->parameters.list_element : 0));
@@ -117,6 +118,8 @@ Transfer* Mfc::MakeTransfer(int index) {
   const auto own_cell = static_cast<std::uint8_t>(cell_),
              own_unit = static_cast<std::uint8_t>(unit_);
   const bool out = t->is_put || t->is_signal;
+  slot.last_move = {far_cell, far_unit, out, 1};
+  if (!t->is_signal) slot.bytes += t->bytes;
   t->source_cell = out ? own_cell : far_cell;
   t->source_unit = out ? own_unit : far_unit;
   t->target_cell = out ? far_cell : own_cell;
@@ -173,8 +176,16 @@ void Mfc::OnDone(Transfer* t) {
   if (--slots_[slot].elements_left == 0) Complete(slot);
 }
 
+void Mfc::Log(const Slot& slot) const {
+  static constexpr const char* kKinds[] = {"put", "get", "put list", "get list", "signal"};
+  context_->dma.Add({static_cast<std::uint8_t>(spe_->index()),
+                     kKinds[static_cast<int>(slot.command.kind)], slot.bytes, slot.last_move.cell,
+                     slot.last_move.unit, slot.issued, slot.begun, context_->now});
+}
+
 void Mfc::Complete(int slot) {
   const DmaCommand& command = slots_[slot].command;
+  if (context_->dma.keeps()) Log(slots_[slot]);
   if (command.kind != DmaCommand::Kind::kSignal) ++context_->stats.dma_commands;
   if (--per_tag_[command.tag] == 0) outstanding_ &= ~(1u << command.tag);
   const bool others_waited = ordered_ > 0;
@@ -183,6 +194,27 @@ void Mfc::Complete(int slot) {
   free_.push_back(static_cast<std::uint8_t>(slot));
   if (others_waited) StartWhatMay();
   spe_->OnCommandComplete();
+}
+
+SpeInFlight Mfc::InFlight() const {
+  SpeInFlight all{static_cast<std::uint8_t>(spe_->index())};
+  for (const std::uint8_t number : order_) {
+    const Slot& slot = slots_[number];
+    if (!slot.started) {
+      ++all.queued;
+      continue;
+    }
+    const DmaMove& move = slot.last_move;
+    const auto same = std::find_if(all.moves.begin(), all.moves.end(), [&move](const DmaMove& m) {
+      return m.cell == move.cell && m.unit == move.unit && m.out == move.out;
+    });
+    if (same == all.moves.end()) {
+      all.moves.push_back(move);
+    } else {
+      ++same->commands;
+    }
+  }
+  return all;
 }
 
 void Mfc::GoDown() {

@@ -16,6 +16,7 @@
 
 #include "absl/status/status.h"
 #include "emulator/cell/blade_context.h"
+#include "emulator/cell/dma_in_flight.h"
 #include "emulator/cell/eib.h"
 #include "emulator/cell/main_memory.h"
 
@@ -60,6 +61,8 @@ class Mfc {
   bool full() const { return order_.size() == slots_.size(); }
   // Tags that have commands in the queue or under way.
   std::uint32_t outstanding() const { return outstanding_; }
+  // Its commands that are not complete.
+  SpeInFlight InFlight() const;
 
   // INVALID_ARGUMENT names the rule that the command breaks.
   absl::Status Check(const DmaCommand& command) const;
@@ -83,6 +86,9 @@ class Mfc {
     std::uint32_t elements_left = 0;  // transfers not yet done
     std::uint32_t next_element = 0;
     LsAddress next_ls = 0;
+    DmaMove last_move = {};   // of the transfer made last
+    Time begun = 0;           // when it was started
+    std::uint32_t bytes = 0;  // of the transfers made so far; 0 of a signal
   };
   absl::Status CheckList(const DmaCommand& command) const;
   absl::Status CheckElement(LsAddress ls, EffectiveAddress ea, std::uint32_t size) const;
@@ -94,6 +100,7 @@ class Mfc {
   Transfer* MakeTransfer(int slot);
   DmaListElement Element(const DmaCommand& command, std::uint32_t index) const;
   void Complete(int slot);
+  void Log(const Slot& slot) const;
   void Locate(EffectiveAddress ea, std::uint8_t* cell, std::uint8_t* unit) const;
   void CopyData(const Transfer& transfer);
 

@@ -10,6 +10,7 @@
 #include "emulator/engine/event_queue.h"
 #include "emulator/metrics/node_stats.h"
 #include "emulator/metrics/path_trace.h"
+#include "emulator/metrics/phase_meter.h"
 #include "emulator/packet/packet_state.h"
 #include "emulator/scenario/p7ih.h"
 #include "emulator/topology/topology.h"
@@ -73,6 +74,8 @@ struct NodeContext {
     ++here.lost;
     if (kind == PacketKind::kData || kind == PacketKind::kOperation) ++here.resent;
   }
+
+  std::unique_ptr<PhaseMeter> phase;  // null: the scenario measures no phase
 
   // Records of traced packets; made when the first one is met, or chosen here.
   std::unique_ptr<PathTracer> tracer;

@@ -81,8 +81,8 @@ absl::Status CheckCollectiveWorkload(const CollectiveWorkload& workload, std::ui
   const std::size_t element = ElementBytes(workload.op, workload.type);
   if (workload.bytes % element != 0) {
     return absl::InvalidArgumentError(
-        fmt::format("{} bytes is not a multiple of the {} bytes of a {}{}", workload.bytes, element,
-                    IsOfPairs(workload.op) ? "pair of " : "", TypeName(workload.type)));
+        fmt::format("{} bytes is not a multiple of {}, the size of {}{}", workload.bytes, element,
+                    IsOfPairs(workload.op) ? "a pair of " : "", TypeName(workload.type)));
   }
   if (workload.op == ReduceOp::kNop) {
     return absl::InvalidArgumentError("nop has no result to check; it is for barriers");

@@ -20,7 +20,7 @@ namespace percs {
 inline constexpr std::uint64_t kParallelReduceFrom = 1024;
 
 enum class SmartmapReduce : std::uint8_t { kAuto, kSerial, kParallel };
-// What a broadcast sends: a buffer that nobody writes to, as benchmarks do, or what the root, or
+// What a broadcast sends: a buffer that is not written, as benchmarks do, or what the root, or
 // its node, has just received or reduced.
 enum class SmartmapSource : std::uint8_t { kKept, kReceived };
 

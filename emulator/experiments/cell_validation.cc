@@ -23,7 +23,8 @@ constexpr double kTie = 1.01;  // two algorithms within 1 % are equally good
 
 class CellValidation {
  public:
-  explicit CellValidation(BladeParameters parameters) : p_(std::move(parameters)) {}
+  CellValidation(BladeParameters parameters, int iterations)
+      : p_(std::move(parameters)), iterations_(iterations) {}
 
   absl::StatusOr<std::vector<ValidationRow>> Run() {
     Structure();
@@ -76,7 +77,7 @@ class CellValidation {
     loop.spes = spes;
     loop.bytes = std::max(bytes, 1u);
     loop.elements = std::max(bytes / 4, 1u);
-    loop.iterations = bytes > 4096 ? kValidationIterations / 10 : kValidationIterations;
+    loop.iterations = bytes > 4096 ? iterations_ / 10 : iterations_;
     auto timing = MeasureCollective(p_, loop);
     if (timing.ok() && timing->wrong == 0) return *std::move(timing);
     if (status_.ok()) {
@@ -108,6 +109,7 @@ class CellValidation {
   std::uint32_t ElementLimit(AlgorithmSpec spec);
 
   const BladeParameters p_;
+  const int iterations_;
   absl::Status status_;
   std::vector<ValidationRow> rows_;
 };
@@ -128,7 +130,7 @@ void CellValidation::Structure() {
   Built("CELL-043", "ATO reduce element limit", 512, ElementLimit(kAtoB), "elements");
   Built("CELL-044", "TT reduce element limit", 2048, ElementLimit(kTtB2), "elements");
   Add("CELL-045", "iterations per experiment; the emulated loop is stable after a few",
-      PublishedFigure::Words("1000000"), kValidationIterations, "iterations", Kind::kRestated);
+      PublishedFigure::Words("1000000"), iterations_, "iterations", Kind::kRestated);
   Built("CELL-046", "blade memory", 1, static_cast<double>(p_.memory_bytes >> 30), "GB");
 }
 
@@ -235,7 +237,7 @@ void CellValidation::Barriers() {
   const CollectiveTiming blade = Measure(Collective::kBarrier, kAtoB, kSpes);
   const BladeStats& stats = blade.blade.stats;
   Built("CELL-040", "inter-Cell signals in ATOBarB", 2,
-        static_cast<double>(stats.link_signals[0] + stats.link_signals[1]) / kValidationIterations,
+        static_cast<double>(stats.link_signals[0] + stats.link_signals[1]) / iterations_,
         "signals");
 }
 
@@ -309,7 +311,7 @@ void CellValidation::Broadcasts() {
   const double messages = static_cast<double>(stats.link_dmas[0] + stats.link_dmas[1]);
   const double signals = static_cast<double>(stats.link_signals[0] + stats.link_signals[1]);
   Built("CELL-041", "inter-Cell messages and signals in a broadcast for blades, 1 + 2", 3,
-        (messages + signals) / kValidationIterations, "crossings");
+        (messages + signals) / iterations_, "crossings");
 }
 
 void CellValidation::Reductions() {
@@ -344,11 +346,12 @@ void CellValidation::Reductions() {
 absl::StatusOr<std::vector<ValidationRow>> ValidateCell() {
   const auto parameters = ParametersOfBlade("QS20");
   if (!parameters.ok()) return parameters.status();
-  return ValidateCell(*parameters);
+  return ValidateCell(*parameters, kValidationIterations);
 }
 
-absl::StatusOr<std::vector<ValidationRow>> ValidateCell(const BladeParameters& parameters) {
-  return CellValidation(parameters).Run();
+absl::StatusOr<std::vector<ValidationRow>> ValidateCell(const BladeParameters& parameters,
+                                                        int iterations) {
+  return CellValidation(parameters, iterations).Run();
 }
 
 }  // namespace percs::cell

@@ -15,7 +15,9 @@ namespace percs::cell {
 inline constexpr int kValidationIterations = 400;
 
 absl::StatusOr<std::vector<ValidationRow>> ValidateCell();
-// On a blade with other parameters, to see which rows they move.
-absl::StatusOr<std::vector<ValidationRow>> ValidateCell(const BladeParameters& parameters);
+// On a blade with other parameters, to see which rows they move. `iterations` is at least 10: long
+// messages take a tenth of them.
+absl::StatusOr<std::vector<ValidationRow>> ValidateCell(const BladeParameters& parameters,
+                                                        int iterations);
 
 }  // namespace percs::cell

@@ -65,11 +65,10 @@ Kind KindOfCell(const std::string& id) {
 class P7ihValidation {
  public:
   P7ihValidation(std::string only, const ShareObserver& progress, const P7ihMachine& machine)
-      : only_(std::move(only)), progress_(progress), machine_(machine) {}
+      : only_(std::move(only)), share_(progress), machine_(machine) {}
   absl::StatusOr<std::vector<ValidationRow>> Run() {
-    adds_up_ = true;
     All();
-    adds_up_ = false;
+    share_.Begin();
     rows_.clear();
     All();
     if (!status_.ok()) return status_;
@@ -132,15 +131,13 @@ class P7ihValidation {
   }
   double Microseconds(CollectiveWorkload w) {
     if (!status_.ok()) return 0;
-    const double work = Work(w);
-    if (adds_up_) {
-      work_ += work;
+    if (share_.adds_up()) {
+      share_.Part(Work(w));
       return 1;
     }
     w.host = machine_.host;
     const auto result = MeasureCollective(w, {}, machine_.parameters);
-    done_ += work;
-    if (progress_) progress_(std::min(done_ / work_, 1.0));
+    share_.Part(Work(w));
     if (!result.ok()) {
       status_ = result.status();
       return 0;
@@ -168,10 +165,8 @@ class P7ihValidation {
              bool known);
 
   const std::string only_;
-  const ShareObserver& progress_;
+  WorkShare share_;
   const P7ihMachine& machine_;
-  bool adds_up_ = false;        // only adds up the work, without measuring
-  double work_ = 0, done_ = 0;  // of all measurements, of those made
   absl::Status status_;
   std::vector<ValidationRow> rows_;
 };

@@ -107,6 +107,8 @@ void Hfi::Start(PortId hfi_port, Port& port, InputBuffer& queue) {
   w_in_free_ = now + flits * context_.parameters->w_flit_time;
   port.free_at = now + flits * context_.parameters->hfi.flit_time;
   isr_->Fetch(output);
+  if (context_.phase && p->header.kind <= PacketKind::kData)
+    context_.phase->Injected(now, p->header.bytes);
   context_.queue.Push(
       port.free_at,
       EventKey(EventClass::kFlit, hfi_port, 0, static_cast<std::uint64_t>(FlitEvent::kRun)),

@@ -114,7 +114,7 @@ class MessageLayer {
     std::uint32_t given_up = 0;  // sequence after the last packet that was given up
     Time since = 0;  // packets created before are of a flow that there was to another incarnation
 
-    // A flow that ever gave something up, or whose destination came anew, is kept.
+    // A flow that ever gave something up, or whose destination rejoined, is kept.
     bool at_rest() const {
       return messages.empty() && in_flight.empty() && given_up == 0 && since == 0;
     }

@@ -104,7 +104,7 @@ void Nmmu::Remove(ContextId id, Context& context, std::map<Address, Region>::ite
     const auto page = context.pages.find(p);
     PERCS_CHECK(page != context.pages.end());
     if (--page->second.regions > 0) {
-      // What another region has of the page stays; what this one had is nobody's any more.
+      // What another region has of the page stays; what this one had is free.
       const Address start = p << page_shift_, size = Address{1} << page_shift_;
       const Address from = std::max(address, start), to = std::min(end, start + size);
       std::memset(page->second.bytes.get() + (from - start), 0, to - from);

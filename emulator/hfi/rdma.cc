@@ -67,7 +67,7 @@ bool WindowUnit::SendWrite(OperationState& op, Window& window) {
   return true;
 }
 
-// Asks for a part at a time, so that nobody has to keep more of an answer than a few parts.
+// Asks for a part at a time, so that no hub has to keep more of an answer than a few parts.
 bool WindowUnit::SendRead(OperationState& op, Window& window) {
   const std::uint64_t unit = ReadUnit();
   if (window.unacknowledged >= parameters_.unacknowledged) return false;
@@ -321,7 +321,7 @@ void WindowUnit::Notify(const PacketHeader& header, const WindowPacket& packet,
 void WindowUnit::OnAnswer(const PacketHeader& header, const WindowPacket& packet,
                           const DevicePart& part) {
   OperationState* op = Operation(packet.request);
-  // Of an operation that has ended meanwhile, or of somebody whom nobody asked.
+  // Of an operation that has ended meanwhile, or of a hub that was not asked.
   if (!op || op->ended || header.source != op->asked.node || op->asked.op < WindowOp::kRdmaWrite)
     return;
   op->progress = context_.now;

@@ -340,7 +340,7 @@ void WindowUnit::End(OperationState& op, WindowEvent&& completion, Time at) {
   EraseIfOver(op);
 }
 
-// What still has packets on their way stays until these are there, so that nobody takes them for
+// What still has packets on their way stays until these are there, so that they are not taken for
 // another's.
 void WindowUnit::EraseIfOver(OperationState& op) {
   if (op.ended && !op.queued && op.under_way == 0) operations_.erase(op.request);

@@ -32,6 +32,8 @@ struct Replica {
   int branches = 0;          // that have not left
   int slots = 0;
   Time free_at = 0;  // the last of those gone has left
+  // Until then the slots are work: flits that left may all be lost before, and the run is not over.
+  bool awaited = false;
 };
 
 struct alignas(64) InputBuffer {

@@ -178,7 +178,7 @@ void Isr::ContinuePacket(InputBuffer& buffer, Packet* run) {
   if (!p || p->complete() || p->header.source != run->header.source ||
       p->header.sequence != run->header.sequence ||
       p->announced + run->segment.count > kPacketFlitsMax + 1) {
-    // Nobody waits for them; their own packet stays unfinished, and the run ends as a deadlock.
+    // They are not expected; their own packet stays unfinished, and the run ends as a deadlock.
     ++context_.flits_out_of_order;
     context_.Release(run);
     return;

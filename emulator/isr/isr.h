@@ -143,6 +143,10 @@ class Isr {
   // Brings the counters of ports in the node's statistics up to date.
   void FoldCounters();
 
+  // Flits announced and neither committed nor dropped, of packets that go out by a D port and are
+  // not being dropped.
+  void CountWaiting(std::array<std::uint32_t, kDPorts>* by_d_port) const;
+
   // --- After the run.
   std::uint64_t MissingCredits() const;
   void CollectWaits(std::vector<struct WaitEdge>* edges) const;

@@ -32,11 +32,17 @@ void Isr::LinkDown(PortId port) {
 }
 
 void Isr::DoomPackets(InputBuffer& buffer, PortId port) {
+  bool branches = false;
   for (Packet* p = buffer.head; p;) {
     Packet* next = p->next;
-    if (p->out == port && !p->draining) Doom(buffer, p);
+    if (p->out == port && !p->draining) {
+      branches |= p->branch != 0;
+      Doom(buffer, p);
+    }
     p = next;
   }
+  // Slots are looked at when flits come (`most_held`), and these are free before that.
+  if (branches) ReleaseReplicas(buffer);
 }
 
 void Isr::Doom(InputBuffer& buffer, Packet* p) {
@@ -88,8 +94,16 @@ void Isr::Drain(InputBuffer& buffer, Packet* p) {
   // One that had begun is counted at the other end, which has its head.
   if (p->reason == DropReason::kLinkDown && !p->begun && p->out < kLinkPorts)
     context_.CountLoss(p->out, p->header.kind);
-  buffer.Remove(p);
   const bool branch = p->branch != 0;
+  // The link that its tail came over may die at this instant, too: then the tail never came, but
+  // nothing of it went on (no port).
+  if (!buffer.is_queue() && !branch && !p->ended && p->last_segment().last() == now) {
+    DepartedFrom(buffer) = {.source = p->header.source,
+                            .sequence = p->header.sequence,
+                            .last = p->last_segment(),
+                            .kind = p->header.kind};
+  }
+  buffer.Remove(p);
   if (branch) EndBranch(buffer, *p, now);
   context_.Release(p);
   if (buffer.is_queue() && !branch) {
@@ -156,8 +170,10 @@ void Isr::PoisonDeparted(InputBuffer& buffer) {
   context_.stats.flits_synthesised += static_cast<std::uint64_t>(lost);
   ++context_.stats.packets_synthesised;
   ++context_.work->resident;
-  OnMark({context_.now, context_.node, buffer.port, buffer.vc, gone.source, gone.sequence,
-          outputs_[buffer.port].generation});
+  if (gone.out != kNoPort) {
+    OnMark({context_.now, context_.node, buffer.port, buffer.vc, gone.source, gone.sequence,
+            outputs_[buffer.port].generation});
+  }
   DepartedFrom(buffer).source = kNoNode;
 }
 
@@ -171,6 +187,7 @@ void Isr::OnMark(const PoisonMark& mark) {
   }
   const Departed& gone = DepartedFrom(buffer);
   if (gone.source != mark.source || gone.sequence != mark.sequence) return;
+  if (gone.out == kNoPort) return;  // nothing of it went on
   if (gone.ejecting) {
     gone.ejecting->tail_marks |= kPoisonMark;
     return;
@@ -269,6 +286,22 @@ std::uint64_t Isr::MissingCredits() const {
       missing += MissingServiceCredits(static_cast<PortId>(port));
   }
   return missing;
+}
+
+void Isr::CountWaiting(std::array<std::uint32_t, kDPorts>* by_d_port) const {
+  const auto add = [&](const InputBuffer& buffer) {
+    for (const Packet* p = buffer.head; p; p = p->next) {
+      if (!IsD(p->out) || p->draining) continue;
+      (*by_d_port)[static_cast<std::size_t>(p->out - kDFirst)] +=
+          static_cast<std::uint32_t>(p->announced - p->sent);
+    }
+  };
+  for (const InputBuffer& buffer : link_buffers_) add(buffer);
+  for (const std::vector<InputBuffer>& queues : queues_) {
+    if (queues.empty()) continue;
+    for (PortId port = kDFirst; port < kHfiFirst; ++port) add(queues[port]);
+    add(queues[kReplication]);
+  }
 }
 
 void Isr::CollectWaits(std::vector<WaitEdge>* edges) const {

@@ -95,6 +95,8 @@ void Isr::EndBranch(InputBuffer& buffer, const Packet& p, Time leaves) {
   replica->free_at = std::max(replica->free_at, leaves);
   if (--replica->branches > 0) return;
   if (replica->free_at > context_.now) {
+    replica->awaited = true;
+    ++context_.work->unfinished;
     Wake(buffer, kReplication, replica->free_at);
   } else {
     ReleaseReplicas(buffer);
@@ -118,6 +120,7 @@ void Isr::ReleaseReplicas(InputBuffer& buffer) {
   std::erase_if(replicas_, [&](const Replica& r) {
     if (r.buffer != &buffer || r.branches > 0 || r.free_at > context_.now) return false;
     FreeSlots(buffer, r.slots);
+    if (r.awaited) --context_.work->unfinished;
     return true;
   });
 }

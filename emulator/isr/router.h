@@ -24,6 +24,8 @@ inline constexpr PortId kDamagedEntry = kNoPort - 1;
 // Flits in the send queues of a hub, by output.
 using QueuedFlits = std::array<std::uint32_t, kQueueOutputs>;
 
+class CongestionReports;
+
 class Router {
  public:
   explicit Router(NodeContext& context)
@@ -31,6 +33,8 @@ class Router {
         supernode_first_(FirstHub(*context.topology, context.node)),
         forwards_from_(context.topology->in_tree(context.node) ? 0 : context.topology->hubs()) {}
 
+  // What adaptive routes other than ugal_l are chosen by.
+  void SetReports(const CongestionReports* reports) { reports_ = reports; }
   // Random choices follow from this seed. `on_damage` is called once for every damaged entry that a
   // packet needed.
   void Prepare(std::uint64_t seed, std::function<void()> on_damage) {
@@ -152,6 +156,7 @@ class Router {
   MiddleChoice& middle_choice();
 
   NodeContext& context_;
+  const CongestionReports* reports_ = nullptr;
   const NodeId supernode_first_;  // node of the own supernode's first hub
   const NodeId forwards_from_;    // RouteElsewhere from this destination on
   std::shared_ptr<const HubTables> tables_;

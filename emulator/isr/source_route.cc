@@ -2,6 +2,7 @@
 // (docs/semantics.md B.2).
 #include <bit>
 
+#include "emulator/isr/congestion.h"
 #include "emulator/isr/router.h"
 #include "fmt/format.h"
 
@@ -90,19 +91,28 @@ int Router::PickedMiddle(PortId in, int destination, MiddleSelection selection) 
 
 bool Router::IndirectIsBetter(int destination, PortId in, int middle, const RouteSetting& setting,
                               const QueuedFlits& queued) {
-  const auto flits = [&](const TablePlace& place, PortMask mask) -> std::uint64_t {
+  const auto port = [&](const TablePlace& place, PortMask mask) {
     const bool choice = (mask & (mask - 1)) != 0;
-    return queued[choice ? Candidate(mask, Pointer(place))
-                         : static_cast<PortId>(std::countr_zero(mask))];
+    return choice ? Candidate(mask, Pointer(place)) : static_cast<PortId>(std::countr_zero(mask));
   };
   const TablePlace direct{TableKind::kDirect, in, false, static_cast<std::uint16_t>(destination)};
   const PortMask direct_mask = Entry(*tables_, direct);
   if (direct_mask == 0) return true;
   const TablePlace indirect{TableKind::kIndirect, in, false, static_cast<std::uint16_t>(middle)};
-  const PortMask indirect_mask = Entry(*tables_, indirect);
-  return flits(direct, direct_mask) * kDirectHops >
-         flits(indirect, indirect_mask) * kIndirectHops +
-             static_cast<std::uint64_t>(setting.adaptive_threshold);
+  const PortId one = port(direct, direct_mask), other = port(indirect, Entry(*tables_, indirect));
+  std::uint64_t direct_flits = queued[one], indirect_flits = queued[other];
+  if (setting.adaptive != AdaptiveAlgorithm::kUgalL) {
+    PERCS_CHECK(reports_);
+    if (setting.adaptive == AdaptiveAlgorithm::kPb) {
+      const bool congested = reports_->Congested(one, destination);
+      if (congested != reports_->Congested(other, middle)) return congested;
+    } else {
+      direct_flits += reports_->Waiting(one, destination);
+      indirect_flits += reports_->Waiting(other, middle);
+    }
+  }
+  return direct_flits * kDirectHops >
+         indirect_flits * kIndirectHops + static_cast<std::uint64_t>(setting.adaptive_threshold);
 }
 
 Router::MiddleChoice& Router::middle_choice() {

@@ -1,5 +1,6 @@
 // The part of FaultService that runs: faults begin, end, repeat, and give up their places.
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "emulator/management/fault_service.h"
@@ -10,6 +11,11 @@ namespace {
 
 Time OnTime(const FaultSpec& spec) {
   return static_cast<Time>(static_cast<double>(spec.period) * spec.duty);
+}
+
+// For the text of an event, of a fault that begins more than once.
+std::string WhichTime(const FaultSpec& spec, std::uint64_t count) {
+  return spec.period > 0 || count > 1 ? fmt::format(", occurrence {}", count) : "";
 }
 
 }  // namespace
@@ -60,8 +66,9 @@ void FaultService::Inject(Fault& fault, Time now, std::vector<FaultAction>* acti
   ++status.injections;
   ++injected_;
   Note(now, "fault_injected", fault,
-       fmt::format("{} on {}, time {}", FaultKindName(status.spec.kind),
-                   DescribeTargets(status.targets, topology_, kNamesListed), status.injections));
+       fmt::format("{} on {}{}", FaultKindName(status.spec.kind),
+                   DescribeTargets(status.targets, topology_, kNamesListed),
+                   WhichTime(status.spec, status.injections)));
   const Time off = status.spec.period > 0 ? now + OnTime(status.spec) : kNever;
   Schedule(fault, std::min(off, fault.stops_at));
 }
@@ -79,7 +86,8 @@ void FaultService::Recover(Fault& fault, Time now, std::vector<FaultAction>* act
   status.recovered_at = now;
   ++status.recoveries;
   Note(now, "fault_recovered", fault,
-       fmt::format("{}, time {}", FaultKindName(status.spec.kind), status.recoveries));
+       fmt::format("{}{}", FaultKindName(status.spec.kind),
+                   WhichTime(status.spec, status.recoveries)));
   if (CorruptsFlits(fault.status.spec.kind)) Retrain(fault, now, actions);
   const FaultSpec& spec = status.spec;
   const Time again = spec.period > 0 ? status.injected_at + spec.period : kNever;
@@ -137,7 +145,8 @@ void FaultService::GiveUpPlace(std::uint32_t number, const FaultAction& action, 
   fault.status.recovered_at = now;
   ++fault.status.recoveries;
   Note(now, "fault_recovered", fault,
-       fmt::format("{}, time {}", FaultKindName(fault.status.spec.kind), fault.status.recoveries));
+       fmt::format("{}{}", FaultKindName(fault.status.spec.kind),
+                   WhichTime(fault.status.spec, fault.status.recoveries)));
   Finish(fault, now);
 }
 

@@ -4,6 +4,9 @@
 #include <cmath>
 #include <numeric>
 #include <span>
+#include <vector>
+
+#include "emulator/base/check.h"
 
 namespace percs {
 namespace {
@@ -39,6 +42,42 @@ BatchMeans BatchMeansOf(const LatencyBatches& batches) {
   const double by_chance = kStudent99Of8 * std::sqrt(pooled * 2 / kHalf);
   result.steady =
       std::abs(Mean(first) - Mean(last)) <= std::max(by_chance, kOfNoAccount * Mean(all));
+  return result;
+}
+
+SteadyPart FindSteadyPart(std::span<const LatencyBatches> parts) {
+  constexpr int kBatches = LatencyBatches::kBatches;
+  PERCS_CHECK(parts.size() == SteadyPart::kParts);
+  SteadyPart result;
+  std::vector<double> means;
+  for (const LatencyBatches& part : parts) {
+    for (std::size_t i = 0; i < kBatches; ++i) {
+      const double count = static_cast<double>(part.count[i]);
+      means.push_back(count > 0 ? static_cast<double>(part.sum_ps[i]) / count : -1);
+    }
+  }
+  const bool complete = std::none_of(means.begin(), means.end(), [](double m) { return m < 0; });
+  const int n = static_cast<int>(means.size());
+  double least = -1;
+  for (int d = 0; complete && d + kBatches <= n; ++d) {
+    const double rest = n - d;
+    const double error =
+        SumOfSquares(std::span(means).subspan(static_cast<std::size_t>(d))) / (rest * rest);
+    if (least >= 0 && error >= least) continue;
+    least = error;
+    result.warm_up_batches = d;
+  }
+  result.first_part =
+      std::min((result.warm_up_batches + kBatches - 1) / kBatches, SteadyPart::kParts / 2);
+  const int kept_parts = SteadyPart::kParts - result.first_part;
+  for (int i = 0; i < kept_parts * kBatches; ++i) {
+    const LatencyBatches& part = parts[static_cast<std::size_t>(result.first_part + i / kBatches)];
+    const auto from = static_cast<std::size_t>(i % kBatches);
+    const auto to = static_cast<std::size_t>(i / kept_parts);
+    result.kept.count[to] += part.count[from];
+    result.kept.sum_ps[to] += part.sum_ps[from];
+  }
+  result.found = complete && 2 * result.warm_up_batches <= n && BatchMeansOf(result.kept).steady;
   return result;
 }
 

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "emulator/base/time.h"
 
@@ -41,5 +43,21 @@ struct BatchMeans {
   bool steady = false;
 };
 BatchMeans BatchMeansOf(const LatencyBatches& batches);
+
+// Where the warm-up of a phase ends, of which each of `parts` is an equal part: by the marginal
+// standard error rule, MSER (K. P. White, An effective truncation heuristic for bias reduction in
+// simulation output, Simulation 69, 1997), on the batch means of all parts. With n batches the rule
+// leaves out the first d that make (sum of squares of the others about their mean) / (n - d)^2
+// least. Ten batches are kept at least; a rule that leaves out more than half of all has found no
+// steady part.
+struct SteadyPart {
+  static constexpr int kParts = 6;
+  int warm_up_batches = 0;  // that the rule leaves out, of ten in each part
+  int first_part = 0;       // that has none of them: 0 to kParts / 2
+  bool found = false;       // also: every batch has packets, and the kept ones are `steady`
+  LatencyBatches kept;      // of the parts from first_part on, ten again
+};
+// REQUIRES: kParts of them.
+SteadyPart FindSteadyPart(std::span<const LatencyBatches> parts);
 
 }  // namespace percs

@@ -35,6 +35,9 @@ class CellNode : public EdgeNode {
   void Run(Time end) override;
   absl::Status Inject(const BladeFault& fault) override;
   NodeResult Result() override;
+  std::vector<cell::SpeInFlight> DmaInFlight() const override { return blade_->InFlight(); }
+  void KeepDma(std::size_t slices_max) override { blade_->dma().Keep(slices_max); }
+  std::vector<cell::DmaSlice> DmaSlices() const override { return blade_->dma().slices(); }
   std::vector<std::string> Blocked() override;
 
  private:

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "emulator/cell/dma_in_flight.h"
+#include "emulator/cell/dma_log.h"
 #include "emulator/node/hub.h"
 
 namespace percs {
@@ -28,6 +30,12 @@ class EdgeNode {
   // it.
   virtual absl::Status Inject(const BladeFault& fault) = 0;
   virtual NodeResult Result() = 0;
+  // Of the SPEs that have DMA commands which are not complete.
+  virtual std::vector<cell::SpeInFlight> DmaInFlight() const = 0;
+  // Keeps what the SPEs do by DMA from now on, at most so many commands of each blade.
+  virtual void KeepDma(std::size_t slices_max) = 0;
+  // Of all its blades; SPEs are numbered through.
+  virtual std::vector<cell::DmaSlice> DmaSlices() const = 0;
   // Programs that wait, and for what.
   virtual std::vector<std::string> Blocked() = 0;
 };

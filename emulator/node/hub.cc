@@ -33,6 +33,13 @@ Hub::Hub(NodeId node, const Scenario& scenario, const Topology& topology, WorkCo
         node, *topology.spec().clock, scenario.seed, scenario.parameters, isr_,
         [this](ControlItem&& item) { send_control_(std::move(item)); });
   }
+  if (const CongestionReport reports = scenario.routing.reports();
+      reports != CongestionReport::kNone && node < topology.hubs()) {
+    congestion_ = std::make_unique<CongestionReports>(
+        node, topology, scenario.parameters, isr_, reports,
+        [this](ControlItem&& item) { send_control_(std::move(item)); });
+    isr_.router().SetReports(congestion_.get());
+  }
   if (scenario.service.any()) isr_.EnableService();
   if (scenario.service.any() && node < topology.hubs()) {
     service_ = std::make_unique<ServiceAgent>(
@@ -42,12 +49,12 @@ Hub::Hub(NodeId node, const Scenario& scenario, const Topology& topology, WorkCo
   if (const PatternWorkload* pattern = scenario.pattern(); pattern && pattern->measure > 0) {
     measure_from_ = pattern->warm_up;
     measure_to_ = pattern->warm_up + pattern->measure;
-    batches_ = std::make_unique<LatencyBatches>();
+    context_.phase = std::make_unique<PhaseMeter>(measure_from_, measure_to_, pattern->parts());
   }
 }
 
 absl::Status Hub::MakeWorkload(const Scenario& scenario, const Topology& topology) {
-  if (topology.is_crossbar(context_.node)) return absl::OkStatus();  // nobody is there to send
+  if (topology.is_crossbar(context_.node)) return absl::OkStatus();  // no source is there
   auto workload = MakeHubWorkload(scenario, topology, *this);
   if (!workload.ok()) return workload.status();
   SetWorkload(*std::move(workload));
@@ -86,12 +93,16 @@ void Hub::RunForeground(Time end) {
   hfi_.DeliverBefore(end);
 }
 
-// The clock's symbols of an instant come before everything else of it.
-void Hub::RunClock(Time end) {
-  for (Time now = clock_->next_time(); now < end; now = clock_->next_time()) {
+// What comes beside the flits comes before everything else of its instant.
+void Hub::RunBackground(Time end) {
+  while (true) {
+    if (congestion_) congestion_->Expect(next_instant());
+    const Time now = next_background();
+    if (now >= end) return;
     RunForeground(now);
     context_.now = now;
-    clock_->Run();
+    if (clock_ && clock_->next_time() == now) clock_->Run();
+    if (congestion_ && congestion_->next_time() == now) congestion_->Run(now);
   }
 }
 
@@ -279,8 +290,11 @@ void Hub::Deliver(const PacketHeader& header) {
   if (header.created >= measure_from_ && header.created < measure_to_) {
     const Time latency = context_.now - header.created;
     stats.packet_latency.Add(static_cast<std::uint64_t>(latency));
-    if (batches_)
-      batches_->Add(header.created - measure_from_, measure_to_ - measure_from_, latency);
+    if (context_.phase) {
+      const auto path = PathLatencies::ClassOf(*context_.topology, header.source,
+                                               header.destination, IsIndirect(header.mode));
+      context_.phase->Delivered(path, header.hops, header.created, latency);
+    }
   }
   std::uint64_t payload_hash = 0;
   if (header.payload) {
@@ -309,6 +323,10 @@ void Hub::Deliver(const PacketHeader& header) {
 void Hub::Receive(const ControlItem& item) {
   if (item.kind == ControlItem::Kind::kClock) {
     clock_->Receive(item);
+    return;
+  }
+  if (item.kind == ControlItem::Kind::kCongestion) {
+    congestion_->Receive(item);
     return;
   }
   ControlItem* copy = control_.Take();
@@ -412,7 +430,8 @@ void Hub::OnControl(ControlItem* item) {
     case ControlItem::Kind::kTreeAnswer:
     case ControlItem::Kind::kTreeAlert:
     case ControlItem::Kind::kClock:
-      PERCS_CHECK(false);  // for network management, or for the clock
+    case ControlItem::Kind::kCongestion:
+      PERCS_CHECK(false);  // for network management, or taken by Receive
   }
   item->tables = nullptr;
   item->plan = nullptr;
@@ -440,28 +459,6 @@ void Hub::OnTreeControl(const ControlItem& item) {
   Answer(std::move(answer));
 }
 
-void Hub::Alert(ControlItem::Kind kind, PortId port, bool up) {
-  ControlItem alert;
-  alert.kind = kind;
-  alert.port = port;
-  alert.up = up;
-  RaiseAlert(std::move(alert));
-}
-
-void Hub::RaiseAlert(ControlItem alert) {
-  ++context_.stats.alerts_raised;
-  ++context_.work->unfinished;  // until network management has heard it
-  alert.raised = context_.now;
-  Answer(std::move(alert));
-}
-
-void Hub::Answer(ControlItem answer) {
-  answer.source = context_.node;
-  answer.target = kManagerNode;
-  answer.arrival = context_.now + context_.parameters->management_latency;
-  send_control_(std::move(answer));
-}
-
 NodeResult Hub::Result() {
   NodeResult result;
   result.node = context_.node;
@@ -474,7 +471,10 @@ NodeResult Hub::Result() {
     result.cau_tasks = workload_->cau_tasks();
     result.window_programs = workload_->window_programs();
   }
-  if (batches_) result.batches = *batches_;
+  if (context_.phase) {
+    result.phase = context_.phase->Parts(result.stats.measured_bytes_offered,
+                                         result.stats.measured_bytes_accepted);
+  }
   if (clock_) result.clock = clock_->samples();
   if (tallies_) result.tallies = Tallies();
   result.first_rerouted = isr_.router().first_rerouted();

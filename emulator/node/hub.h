@@ -12,6 +12,7 @@
 #include "emulator/clock/hub_clock.h"
 #include "emulator/hfi/message_layer.h"
 #include "emulator/hfi/window_unit.h"
+#include "emulator/isr/congestion.h"
 #include "emulator/management/active_faults.h"
 #include "emulator/management/loss.h"
 #include "emulator/node/node_result.h"
@@ -40,6 +41,7 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   void Rejoin(const RejoinedHubs& rejoined);
 
   bool has_clock() const { return clock_ != nullptr; }
+  bool hears_congestion() const { return congestion_ != nullptr; }
   Isr& isr() { return isr_; }
   // How what this hub sends gets to another one: straight there if the same thread runs both, else
   // by an outbox.
@@ -49,6 +51,7 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   };
   void SetWays(std::function<WayTo(NodeId)> ways) { ways_ = std::move(ways); }
   CauPort* cau() override { return has_cau_ ? &cau_ : nullptr; }
+  std::vector<TreeInFlight> TreesInFlight() const { return cau_.InFlight(); }
   // Of network management: a tree that is there from the start. Errors as Cau::SetUp.
   absl::Status AddTree(const std::shared_ptr<const TreePlan>& plan);
   NodeContext& context() override { return context_; }
@@ -57,16 +60,14 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
     isr_.FoldCounters();
     return context_.stats;
   }
-  Time next_time() const {
-    return std::min(next_foreground(), clock_ ? clock_->next_time() : kNever);
-  }
-  // Without what only keeps the clock.
+  Time next_time() const { return std::min(next_foreground(), next_background()); }
+  // Without what only keeps the clock or tells of congestion.
   Time next_foreground() const { return std::min(next_instant(), hfi_.next_delivery()); }
 
   // Runs every event before `end`.
   void Run(Time end) {
-    if (clock_) [[unlikely]]
-      RunClock(end);
+    if (clock_ || congestion_) [[unlikely]]
+      RunBackground(end);
     RunForeground(end);
   }
   void Receive(const ControlItem& item);
@@ -143,7 +144,11 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   };
   void PushOutside(Time at, OutsideOperation* outside);
   void RunForeground(Time end);
-  void RunClock(Time end);
+  Time next_background() const {
+    const Time clock = clock_ ? clock_->next_time() : kNever;
+    return congestion_ ? std::min(clock, congestion_->next_time()) : clock;
+  }
+  void RunBackground(Time end);
   [[gnu::always_inline]] inline void Dispatch(const Event& event);
   inline void DispatchTimer(const Event& event);
   void OnControl(ControlItem* item);
@@ -184,9 +189,10 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   MessageLayer messages_;
   Cau cau_;
   const bool has_cau_;
-  std::unique_ptr<HubClock> clock_;        // null: no clock is distributed
-  std::unique_ptr<ServiceAgent> service_;  // null: nothing uses the service ports
-  std::unique_ptr<WindowUnit> windows_;    // null: nothing uses the windows
+  std::unique_ptr<HubClock> clock_;                // null: no clock is distributed
+  std::unique_ptr<CongestionReports> congestion_;  // null: no route depends on any
+  std::unique_ptr<ServiceAgent> service_;          // null: nothing uses the service ports
+  std::unique_ptr<WindowUnit> windows_;            // null: nothing uses the windows
   std::uint32_t first_request_ =
       1;  // of its windows; others keep for a while what earlier incarnations asked
   std::unique_ptr<HubWorkload> workload_;
@@ -210,7 +216,6 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   Time anew_since_ = 0, anew_last_ = 0;
   absl::flat_hash_map<NodeId, Time> peers_anew_;
   Time measure_from_ = 0, measure_to_ = kNever;  // packets created then count for latency
-  std::unique_ptr<LatencyBatches> batches_;      // only with a measurement phase
   std::shared_ptr<const HubTables> prepared_;
   Epoch prepared_epoch_ = 0;
   bool prepared_rewrites_ = false;  // they came with the prepare, so every entry is written

@@ -1,4 +1,6 @@
 // What faults do to a hub: they hold links down, impair them, keep alerts back, damage tables.
+#include <utility>
+
 #include "emulator/base/check.h"
 #include "emulator/node/hub.h"
 
@@ -36,10 +38,34 @@ void Hub::FollowLink(PortId port) {
   context_.last_event = context_.now;
   if (up) {
     isr_.LinkUp(port);
+    if (congestion_) congestion_->OnLinkUp(port, context_.now);
   } else {
     isr_.LinkDown(port);
+    if (congestion_) congestion_->OnLinkDown(port);
   }
   TellLink(port);
+}
+
+void Hub::Alert(ControlItem::Kind kind, PortId port, bool up) {
+  ControlItem alert;
+  alert.kind = kind;
+  alert.port = port;
+  alert.up = up;
+  RaiseAlert(std::move(alert));
+}
+
+void Hub::RaiseAlert(ControlItem alert) {
+  ++context_.stats.alerts_raised;
+  ++context_.work->unfinished;  // until network management has heard it
+  alert.raised = context_.now;
+  Answer(std::move(alert));
+}
+
+void Hub::Answer(ControlItem answer) {
+  answer.source = context_.node;
+  answer.target = kManagerNode;
+  answer.arrival = context_.now + context_.parameters->management_latency;
+  send_control_(std::move(answer));
 }
 
 // Tells both ends of a link that it will be down at `at`.
@@ -185,6 +211,7 @@ void Hub::Tally(const FaultAction& action, PortId port) {
 void Hub::ResetArbiters() {
   isr_.ResetArbiters();
   isr_.router().ResetArbiters();
+  if (congestion_) congestion_->Forget(context_.now);
   hfi_.ResetArbiters();
 }
 

@@ -26,6 +26,7 @@ absl::Status Hub::Repeat(const Scenario& scenario, const Topology& topology, Tim
   }
   if (absl::Status status = MakeWorkload(scenario, topology); !status.ok()) return status;
   context_.now = at;
+  if (congestion_) congestion_->BeginAgain(at);
   if (workload_) workload_->Start();
   if (hfi_.pending()) hfi_.HandOver();
   return absl::OkStatus();

@@ -32,11 +32,15 @@ absl::StatusOr<std::unique_ptr<HubWorkload>> MakePattern(const PatternWorkload& 
                                                          std::uint64_t token,
                                                          const Scenario& scenario,
                                                          HubServices& hub) {
-  auto destinations =
-      DestinationPattern::Create(pattern, scenario.topology, scenario.seed, hub.context().node);
-  if (!destinations.ok()) return destinations.status();
-  return std::make_unique<PatternTraffic>(pattern, *std::move(destinations), scenario.seed, hub,
-                                          token);
+  const auto places = static_cast<NodeId>(scenario.topology.places());
+  std::vector<DestinationPattern> patterns;
+  for (NodeId i = 0; i < places; ++i) {
+    auto one = DestinationPattern::Create(pattern, scenario.topology, scenario.seed,
+                                          hub.context().node * places + i);
+    if (!one.ok()) return one.status();
+    patterns.push_back(*std::move(one));
+  }
+  return std::make_unique<PatternTraffic>(pattern, std::move(patterns), scenario.seed, hub, token);
 }
 
 absl::StatusOr<std::unique_ptr<HubWorkload>> MakeOwn(const Scenario& scenario,
@@ -79,6 +83,10 @@ absl::Status CheckBackground(const Scenario& scenario) {
         "background is only for workloads cau, collective and trace; this workload is traffic "
         "itself");
   }
+  if (scenario.background->drain > 0) {
+    return absl::InvalidArgumentError(
+        "drain ends the run, and background is beside a workload that ends it; leave out drain");
+  }
   if (scenario.background->reliable || scenario.background->payload == PayloadMode::kVerified) {
     return absl::InvalidArgumentError(
         "beside collective and trace, whose messages have their own content, background is raw "
@@ -93,8 +101,35 @@ namespace {
 constexpr Time kGapMax = 1000 * kSecond;
 constexpr double kTrafficMax = 1e6 * kSecond;
 
+absl::Status CheckDrain(const PatternWorkload& pattern) {
+  if (pattern.drain == 0) return absl::OkStatus();
+  if (pattern.measure == 0) {
+    return absl::InvalidArgumentError(
+        "drain is the time for packets of a measurement to arrive; write for example `measure: "
+        "100us`, too");
+  }
+  if (pattern.reliable || pattern.pattern == Pattern::kMulticast) {
+    return absl::InvalidArgumentError(
+        "drain waits for raw packets, each with one destination; leave out drain, or `reliable: "
+        "true` and multicast");
+  }
+  return absl::OkStatus();
+}
+
 // Messages of a load come with this time between them on average.
 absl::Status CheckGaps(const PatternWorkload& pattern, Time w_flit_time) {
+  if (pattern.outstanding > 0 && (pattern.load > 0 || !pattern.reliable)) {
+    return absl::InvalidArgumentError(fmt::format(
+        "outstanding {} closes the loop by messages that are known to be delivered: it takes the "
+        "place of a load; write `reliable: true` and leave out load",
+        pattern.outstanding));
+  }
+  if (pattern.injection == Injection::kBernoulli &&
+      (pattern.load <= 0 || pattern.burst_messages > 1)) {
+    return absl::InvalidArgumentError(
+        "injection bernoulli is of a load and has no bursts; write for example `load: 0.3` and "
+        "leave out burst_messages");
+  }
   if (pattern.load <= 0) {
     if (pattern.burst_messages <= 1) return absl::OkStatus();
     return absl::InvalidArgumentError(
@@ -107,6 +142,13 @@ absl::Status CheckGaps(const PatternWorkload& pattern, Time w_flit_time) {
         pattern.burst_load, pattern.load));
   }
   const MeanGaps gaps = MeanGapsOf(pattern, w_flit_time);
+  if (pattern.injection == Injection::kBernoulli &&
+      gaps.message_ps < static_cast<double>(w_flit_time)) {
+    return absl::InvalidArgumentError(fmt::format(
+        "injection bernoulli offers at most one message per flit time of w_rate, {}; a load of {} "
+        "in messages of {} bytes needs one every {:.3g} ps: write a lower load or larger messages",
+        FormatTime(w_flit_time), pattern.load, pattern.message_bytes, gaps.message_ps));
+  }
   const double gap = std::max(gaps.message_ps, gaps.pause_ps);
   const double full =
       gaps.message_ps * (pattern.burst_messages > 1 ? pattern.burst_load : pattern.load);
@@ -132,8 +174,9 @@ absl::Status CheckWorkload(const Scenario& scenario, const Topology& topology) {
     if (!pattern) continue;
     const auto made = DestinationPattern::Create(*pattern, scenario.topology, scenario.seed, 0);
     if (!made.ok()) return made.status();
-    const absl::Status gaps = CheckGaps(*pattern, scenario.parameters.w_flit_time);
-    if (!gaps.ok()) return gaps;
+    absl::Status status = CheckGaps(*pattern, scenario.parameters.w_flit_time);
+    if (status.ok()) status = CheckDrain(*pattern);
+    if (!status.ok()) return status;
   }
   const int windows = kHfisPerHub * scenario.parameters.windows_per_hfi;
   if (const auto* trace = std::get_if<TraceWorkload>(&scenario.workload))

@@ -9,8 +9,8 @@
 #include "emulator/base/digest.h"
 #include "emulator/chip/fault_tally.h"
 #include "emulator/clock/hub_clock.h"
-#include "emulator/metrics/latency_batches.h"
 #include "emulator/metrics/node_stats.h"
+#include "emulator/metrics/phase_meter.h"
 #include "emulator/scenario/loop_workload.h"
 #include "emulator/scenario/scenario.h"
 #include "emulator/scenario/window_program.h"
@@ -33,9 +33,9 @@ struct NodeResult {
   // the digest (every delivery already is).
   std::vector<std::pair<Epoch, Time>> first_rerouted;
   std::vector<FaultTally>
-      tallies;                // what faults cost at this node; not in the digest, like all below
-  LatencyBatches batches;     // of a measurement phase; every latency is in the digest already
-  Time workload_started = 0;  // the last time
+      tallies;                   // what faults cost at this node; not in the digest, like all below
+  std::vector<PhasePart> phase;  // of a measurement phase, in order
+  Time workload_started = 0;     // the last time
   Digest workload;  // deliveries and counters since the workload began the last time, by its time
   std::array<std::uint64_t, kLinkPorts> link_flits{};  // sent since then
   std::vector<ClockSample> clock;  // at every period of the global clock; in the digest of the run

@@ -251,6 +251,39 @@ NodeResult TribladeNode::Result() {
 }
 
 // A rank that failed is why others wait; of those a few are enough.
+std::vector<cell::SpeInFlight> TribladeNode::DmaInFlight() const {
+  std::array<cell::SpeInFlight, cell::kSpes> sums;
+  for (int i = 0; i < roadrunner::kBladesPerTriblade; ++i) {
+    const cell::Blade* const blade = cluster_->blade(number_ * roadrunner::kBladesPerTriblade + i);
+    if (blade == nullptr) continue;  // nothing runs on it
+    for (const cell::SpeInFlight& of : blade->InFlight()) {
+      cell::SpeInFlight& sum = sums[of.spe];
+      sum.queued += of.queued;
+      sum.moves.insert(sum.moves.end(), of.moves.begin(), of.moves.end());
+    }
+  }
+  std::vector<cell::SpeInFlight> all;
+  for (std::size_t spe = 0; spe < sums.size(); ++spe) {
+    if (sums[spe].queued == 0 && sums[spe].moves.empty()) continue;
+    sums[spe].spe = static_cast<std::uint8_t>(spe);
+    all.push_back(std::move(sums[spe]));
+  }
+  return all;
+}
+
+std::vector<cell::DmaSlice> TribladeNode::DmaSlices() const {
+  std::vector<cell::DmaSlice> all;
+  for (int i = 0; i < roadrunner::kBladesPerTriblade; ++i) {
+    const cell::Blade* const blade = cluster_->blade(number_ * roadrunner::kBladesPerTriblade + i);
+    if (blade == nullptr) continue;  // nothing runs on it
+    for (cell::DmaSlice slice : blade->dma().slices()) {
+      slice.spe = static_cast<std::uint8_t>(slice.spe + i * cell::kSpes);
+      all.push_back(slice);
+    }
+  }
+  return all;
+}
+
 std::vector<std::string> TribladeNode::Blocked() {
   constexpr std::size_t kShown = 4;
   const roadrunner::ClusterResult result = cluster_->Result();

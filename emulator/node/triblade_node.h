@@ -44,6 +44,10 @@ class TribladeNode : public EdgeNode {
   void Run(Time end) override;
   absl::Status Inject(const BladeFault& fault) override;
   NodeResult Result() override;
+  // Sums over both blades, SPE by SPE.
+  std::vector<cell::SpeInFlight> DmaInFlight() const override;
+  void KeepDma(std::size_t slices_max) override { cluster_->KeepDma(slices_max); }
+  std::vector<cell::DmaSlice> DmaSlices() const override;
   std::vector<std::string> Blocked() override;
 
  private:

@@ -23,6 +23,11 @@ absl::Status CheckRouteSetting(const RouteSetting& setting, int supernodes) {
     return error(
         fmt::format("adaptive_threshold is only for adaptive, not for {}; remove it", mode));
   }
+  if (setting.adaptive != AdaptiveAlgorithm::kUgalL && setting.mode != RouteMode::kAdaptive) {
+    return error(fmt::format(
+        "adaptive: {} is only for mode adaptive, not for {}; remove it or write `mode: adaptive`",
+        AdaptiveName(setting.adaptive), mode));
+  }
   if ((picks || setting.mode == RouteMode::kSwIndirect) && supernodes < 3) {
     return error(fmt::format(
         "{} needs a middle supernode other than those of source and destination, so at least 3; "
@@ -30,6 +35,14 @@ absl::Status CheckRouteSetting(const RouteSetting& setting, int supernodes) {
         mode, supernodes));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckReports(const RouteSetting& setting, CongestionReport reports) {
+  if (setting.reports() <= reports) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format(
+      "a packet's route is adaptive by {0}, for which hubs have to tell each other about their D "
+      "links; write `routing: {{fifo: {{mode: adaptive, adaptive: {0}}}}}`, too",
+      AdaptiveName(setting.adaptive)));
 }
 
 }  // namespace percs

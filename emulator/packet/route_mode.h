@@ -2,6 +2,7 @@
 // them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "absl/status/status.h"
@@ -32,6 +33,21 @@ enum class MiddleSelection : std::uint8_t { kRoundRobin, kRandom };
 // Kinds of traffic with a route mode each.
 enum class TrafficClass : std::uint8_t { kFifo, kRdma };
 
+// By what kAdaptive chooses (docs/semantics.md B.2). The first is UGAL with what the source knows
+// by itself; the others also use what the hubs of its supernode tell each other about their D links
+// (B.12; docs/routing.md says what the literature does).
+enum class AdaptiveAlgorithm : std::uint8_t {
+  kUgalL,  // queues of the source
+  kUgalG,  // and those of the D links, in flits: more than hardware would tell, a bound
+  kPb,     // congestion bits of the D links, then the queues of the source
+};
+constexpr const char* AdaptiveName(AdaptiveAlgorithm algorithm) {
+  constexpr const char* kNames[] = {"ugal_l", "ugal_g", "pb"};
+  return kNames[static_cast<int>(algorithm)];
+}
+// What hubs tell each other for that.
+enum class CongestionReport : std::uint8_t { kNone, kBits, kCounts };
+
 inline constexpr std::uint16_t kNoMiddle = 0xffff;
 
 struct RouteSetting {
@@ -41,11 +57,19 @@ struct RouteSetting {
   MiddleSelection selection = MiddleSelection::kRoundRobin;
   std::uint16_t middle = kNoMiddle;  // kSwIndirect: the same for all; else one per pair of hubs
   int adaptive_threshold = 0;        // kAdaptive: flits by which direct has to be worse
+  AdaptiveAlgorithm adaptive = AdaptiveAlgorithm::kUgalL;
+  CongestionReport reports() const {
+    return adaptive == AdaptiveAlgorithm::kUgalL   ? CongestionReport::kNone
+           : adaptive == AdaptiveAlgorithm::kUgalG ? CongestionReport::kCounts
+                                                   : CongestionReport::kBits;
+  }
   bool operator==(const RouteSetting&) const = default;
 };
 
 // INVALID_ARGUMENT for what no machine of this size can do, with what would be right.
 absl::Status CheckRouteSetting(const RouteSetting& setting, int supernodes);
+// Likewise for the setting of one packet where hubs tell each other `reports`.
+absl::Status CheckReports(const RouteSetting& setting, CongestionReport reports);
 
 struct RoutingSettings {
   RouteSetting fifo, rdma;
@@ -53,6 +77,8 @@ struct RoutingSettings {
   const RouteSetting& of(TrafficClass traffic) const {
     return traffic == TrafficClass::kRdma ? rdma : fifo;
   }
+  // What both settings need.
+  CongestionReport reports() const { return std::max(fifo.reports(), rdma.reports()); }
 };
 
 }  // namespace percs

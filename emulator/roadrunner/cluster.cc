@@ -31,10 +31,16 @@ const cell::Blade* Cluster::blade(int number) const {
   return node == nodes_.end() ? nullptr : node->second.blade.get();
 }
 
+void Cluster::KeepDma(std::size_t slices_max) {
+  dma_slices_max_ = slices_max;
+  for (auto& [number, node] : nodes_) node.blade->dma().Keep(slices_max);
+}
+
 Cluster::Node& Cluster::NodeAt(int number) {
   Node& node = nodes_[number];
   if (node.blade) return node;
   node.blade = *cell::Blade::Create(parameters_.blade);  // checked with all parameters
+  node.blade->dma().Keep(dma_slices_max_);
   node.domain =
       std::make_unique<CmlDomain>(parameters_, *node.blade, options_.ranks, options_.protocol);
   for (int c = 0; c < cell::kCells; ++c) {

@@ -57,6 +57,8 @@ class Cluster : private HostLink {
   const cell::Blade* blade(int number) const;
   // To break parts of it; made if no program runs on it yet.
   cell::Blade& BladeAt(int number) { return *NodeAt(number).blade; }
+  // Keeps what SPEs do by DMA from now on, at most so many commands of each blade.
+  void KeepDma(std::size_t slices_max);
   // Runs a program on these ranks, from `starts[i]` on (from 0 if empty). Errors of Link, or
   // INVALID_ARGUMENT for a rank that does not exist or runs already.
   absl::Status Launch(const std::vector<Rank>& ranks, const SpeProgramImage& image,
@@ -109,6 +111,7 @@ class Cluster : private HostLink {
   HostPath host_;
   RpcRegistry registry_ = DefaultRegistry();
   std::map<int, Node> nodes_;  // by blade
+  std::size_t dma_slices_max_ = 0;
   std::map<Rank, std::unique_ptr<Cml>> ranks_;
   std::vector<std::unique_ptr<Job>> jobs_;
   std::map<int, Files> files_;    // by triblade

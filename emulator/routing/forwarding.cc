@@ -74,7 +74,7 @@ void PlanForwarding(const Topology& topology, const Failures& failures, TableSet
     for (int to = 0; to < endpoints; ++to) {
       const LinkEnd last = LeafPort(topology, to);
       if (!tree.alive(tree.Out(tree.LeafOf(to), tree.PortOfTriblade(to))))
-        continue;  // nobody can reach it
+        continue;  // no hub can reach it
       const int port = tree.NextPort(crossbar, to);
       if (port < 0 || !tree.alive(tree.Out(crossbar, port))) continue;
       ports[static_cast<std::size_t>(to)] =

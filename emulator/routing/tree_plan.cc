@@ -128,7 +128,7 @@ class TreePlanner {
     return best;
   }
 
-  // A relay with one link has nobody to pass things on to.
+  // A relay with one link has no other link to pass packets on.
   void DropIdleRelays() {
     auto& all = plan_.vertices;
     std::vector<int> children(all.size());

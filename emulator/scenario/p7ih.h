@@ -45,6 +45,10 @@ struct P7ihParameters {
   int service_buffer_flits = 4;           // choice: per link, and for packets that enter
   Time service_wait = 20 * kMicrosecond;  // choice: then a packet that still waits is dropped
 
+  // What hubs tell each other for adaptive routes.
+  Time congestion_period = 100'000;  // choice: half the time of a packet on a D link
+  int congestion_threshold = 64;     // flits; choice: four packets, what a D link sends in a round
+
   // Message layer.
   Time send_overhead = 725'000;  // half of gaps.md G1's 1.45 us
   Time receive_overhead = 725'000;

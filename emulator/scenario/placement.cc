@@ -16,8 +16,8 @@ absl::Status TaskPlacement::Check(std::uint32_t hubs) const {
   const std::uint32_t threads = static_cast<std::uint32_t>(kCoresPerNode * threads_per_core);
   if (tasks_per_node == 0 || tasks_per_node > threads) {
     return absl::InvalidArgumentError(
-        fmt::format("{} tasks per node: {} cores with {} threads each run 1 to {}", tasks_per_node,
-                    kCoresPerNode, threads_per_core, threads));
+        fmt::format("{} tasks per node: {} cores with {} thread{} each run 1 to {}", tasks_per_node,
+                    kCoresPerNode, threads_per_core, threads_per_core == 1 ? "" : "s", threads));
   }
   return absl::OkStatus();
 }

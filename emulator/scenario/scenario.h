@@ -11,6 +11,7 @@
 #include "emulator/base/ids.h"
 #include "emulator/base/time.h"
 #include "emulator/cell/blade_parameters.h"
+#include "emulator/metrics/latency_batches.h"
 #include "emulator/packet/route_mode.h"
 #include "emulator/routing/route_tables.h"
 #include "emulator/routing/tree_plan.h"
@@ -36,6 +37,14 @@ enum class Pattern : std::uint8_t {
   kShuffle,
   kAdversarial,
   kStencil,
+  kPermutation,
+  kDiagonal,
+  kAsymmetric,
+};
+// When an open-loop source offers messages.
+enum class Injection : std::uint8_t {
+  kPoisson,    // gaps of exponential distribution
+  kBernoulli,  // in each flit time of W, or not, with one probability
 };
 enum class Schedule : std::uint8_t { kSpread, kLinear };
 enum class PayloadMode : std::uint8_t {
@@ -60,15 +69,27 @@ struct PatternWorkload {
   double load = 0.5;  // of 96 GB/s per hub; 0 = as fast as the HFI takes them (with count)
   Time warm_up = 0,
        measure = 0;  // phases; drain follows. measure == 0 and count == 0: until stopped
+  // Raw packets: hubs go on sending, unmeasured, for this long after `measure`, so that the last
+  // packets of the phase meet the same load as the first; the run is to stop then. 0: they do not.
+  Time drain = 0;
+  // The end of the warm-up is found in the batches of the phase
+  // (emulator/metrics/latency_batches.h).
+  bool auto_warm_up = false;
+  int parts() const { return auto_warm_up ? SteadyPart::kParts : 1; }
   bool reliable = false;
   PayloadMode payload = PayloadMode::kLengths;
-  NodeId hotspot = 0;             // kHotspot
+  std::vector<NodeId> permutation = {};  // kPermutation: by place, where it sends; kNoNode: silent
+  NodeId hotspot = 0;                    // kHotspot
   double hotspot_fraction = 0.2;  // kHotspot: this share goes to `hotspot`, the rest is uniform
   int source_supernode = 0, destination_supernode = 1;  // kSupernodePair
   int supernode_offset = 1;          // kAdversarial: supernode s sends to s + supernode_offset
   double uniform_fraction = 0;       // kAdversarial: this share is uniform
   std::uint64_t burst_messages = 1;  // mean length of a burst; 1: no bursts
   double burst_load = 1;             // within a burst, of 96 GB/s per hub
+  Injection injection = Injection::kPoisson;
+  // With `reliable`, in place of a load: a hub offers its next message as soon as fewer than this
+  // are not known to be delivered; 0: open loop.
+  std::uint64_t outstanding = 0;
 };
 
 // Packets at given times; tests compare the engine with the reference router on these.
@@ -211,6 +232,10 @@ struct Scenario {
   ServiceTraffic service;
   std::vector<TreeSpec> trees;  // numbered in this order; there before the run starts
   RoutingSettings routing;
+  // Hubs keep the clock, or tell each other about congestion: events that keep no run from ending.
+  bool has_background() const {
+    return topology.clock.has_value() || routing.reports() != CongestionReport::kNone;
+  }
   // What makes a crossbar of InfiniBand, and a host adapter, of the blocks of a hub and a blade
   // (emulator/sim/infiniband.h); a fabric makes them of `parameters`.
   P7ihParameters crossbar, adapter;

@@ -128,8 +128,15 @@ absl::Status ArrivalCheck::Check(const Outbox& incoming, bool manages, Time now)
         return s;
       if (HubAt(item.target)->has_clock()) continue;
     }
+    if (item.kind == ControlItem::Kind::kCongestion) {
+      if (absl::Status s =
+              CheckEnd("a congestion report", {item.target, item.port}, 0, item.arrival, now);
+          !s.ok())
+        return s;
+      if (HubAt(item.target)->hears_congestion() && IsL(item.port) && item.hops < kDPorts) continue;
+    }
     if (!here || !meant || !linked || item.kind == ControlItem::Kind::kClock ||
-        item.arrival < now || !TreeFits(item)) {
+        item.kind == ControlItem::Kind::kCongestion || item.arrival < now || !TreeFits(item)) {
       return absl::InvalidArgumentError(
           fmt::format("a control message for {} at {}; virtual time is {}", item.target,
                       FormatTime(item.arrival), FormatTime(now)));

@@ -48,6 +48,13 @@ absl::Status CheckMachine(const Scenario& scenario, const Topology& topology) {
   absl::Status status = CheckMulticastParameters(topology.groups().size(), scenario.parameters);
   if (!status.ok()) return status;
   if (status = CheckWorkload(scenario, topology); !status.ok()) return status;
+  if (const auto* script = std::get_if<ScriptedWorkload>(&scenario.workload)) {
+    for (const ScriptedPacket& packet : script->packets) {
+      if (!packet.route) continue;
+      status = CheckReports(*packet.route, scenario.routing.reports());
+      if (!status.ok()) return status;
+    }
+  }
   if (status = CheckTriblades(scenario, topology); !status.ok()) return status;
   if (status = CheckService(scenario.service, topology); !status.ok())
     return absl::InvalidArgumentError(absl::StrCat("service: ", status.message()));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "emulator/base/check.h"
@@ -17,7 +18,8 @@ namespace percs {
 Fabric::Fabric(const Scenario& scenario, const Topology& topology, const Placement& placement)
     : scenario_(WithInfiniband(WithCollectiveTree(scenario))),
       topology_(topology),
-      placement_(placement) {}
+      placement_(placement),
+      horizon_{0, ""} {}
 
 Fabric::~Fabric() = default;
 
@@ -32,6 +34,14 @@ absl::Status Fabric::Build(int threads) {
   }
   const std::size_t count =
       std::clamp<std::size_t>(nodes.size(), 1, static_cast<std::size_t>(threads));
+  std::size_t unit = 1;  // nodes that are never divided between threads
+  const auto supernodes = static_cast<std::size_t>(topology_.supernodes());
+  if (placement_.processes == 1 && topology_.nodes() == topology_.hubs() && supernodes > 1 &&
+      supernodes >= count) {
+    unit = static_cast<std::size_t>(topology_.hubs_per_supernode());
+    // What only keeps the clock may happen after a run's end, if its last window reaches further.
+    if (!scenario_.has_background()) horizon_ = FindHorizon(topology_, scenario_);
+  }
   shards_ = std::vector<Shard>(count);
   hubs_.resize(topology_.nodes());
   blades_.resize(topology_.blades());
@@ -41,7 +51,7 @@ absl::Status Fabric::Build(int threads) {
     shard.to_process.resize(static_cast<std::size_t>(placement_.processes));
   }
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const std::size_t s = i * count / nodes.size();
+    const std::size_t s = i / unit * count / (nodes.size() / unit);
     Shard& shard = shards_[s];
     shard_of_[nodes[i]] = s;
     const auto hub = MakeNode(nodes[i], shard);
@@ -142,21 +152,9 @@ void Fabric::RunWindow(Time end, const Executor* executor) {
     faults_->Run(end, &actions_);
     for (const FaultAction& action : actions_) PERCS_CHECK(Inject(action).ok());
   }
-  // A longer window would run past what other partitions may still send into it.
-  const auto fits = [this, end](Time next) { return end - next <= lookahead_.time; };
-  const auto run = [this, end, fits](int s) {
-    for (const auto& hub : shards_[static_cast<std::size_t>(s)].hubs) {
-      const Time next = hub->next_time();
-      if (next >= end) continue;
-      PERCS_CHECK(fits(next));
-      hub->Run(end);
-    }
-    for (const auto& blade : shards_[static_cast<std::size_t>(s)].blades) {
-      const Time next = blade->next_time();
-      if (next >= end) continue;
-      PERCS_CHECK(fits(next));
-      blade->Run(end);
-    }
+  const auto run = [this, end, supernodes = RunsSupernodes()](int s) {
+    Shard& shard = shards_[static_cast<std::size_t>(s)];
+    supernodes ? RunSupernodes(shard, end) : RunNodes(shard, end);
   };
   if (shards_.size() == 1) {
     run(0);
@@ -169,6 +167,60 @@ void Fabric::RunWindow(Time end, const Executor* executor) {
   if (!losses_.any_severed()) [[likely]]
     return;
   for (Shard& shard : shards_) shard.nowhere.Clear();
+}
+
+Time Fabric::WindowEnd(Time next) const {
+  const bool far = RunsSupernodes() && ManagementNext() >= next + horizon_.time;
+  return next + (far ? horizon_ : lookahead_).time;
+}
+
+void Fabric::RunNodes(Shard& shard, Time end) {
+  // A longer window would run past what other partitions may still send into it.
+  const auto run = [this, end](auto& node) {
+    const Time next = node.next_time();
+    if (next >= end) return;
+    PERCS_CHECK(end - next <= lookahead_.time);
+    node.Run(end);
+  };
+  for (const auto& hub : shard.hubs) run(*hub);
+  for (const auto& blade : shard.blades) run(*blade);
+}
+
+void Fabric::RunSupernodes(Shard& shard, Time end) {
+  const auto supernode_of = [this, &shard](std::size_t hub) {
+    return topology_.supernode_of(shard.hubs[hub]->context().node);
+  };
+  for (std::size_t first = 0, last = 0; first < shard.hubs.size(); first = last) {
+    const int supernode = supernode_of(first);
+    while (last < shard.hubs.size() && supernode_of(last) == supernode) ++last;
+    const std::span<const std::unique_ptr<Hub>> hubs(&shard.hubs[first], last - first);
+    const std::size_t from = shard.control.size();
+    while (true) {
+      Time next = kNever;
+      for (const auto& hub : hubs) next = std::min(next, hub->next_time());
+      if (next >= end) break;
+      PERCS_CHECK(end - next <= horizon_.time);
+      const Time inner = std::min(end, next + lookahead_.time);
+      for (const auto& hub : hubs) {
+        if (hub->next_time() < inner) hub->Run(inner);
+      }
+      HandOver(shard, from, supernode);
+    }
+  }
+}
+
+// Control items from number `from` on that stay in their supernode arrive, or are lost; the others
+// wait for the end of the window.
+void Fabric::HandOver(Shard& shard, std::size_t from, int supernode) {
+  const auto arrives = [this, supernode](const ControlItem& item) {
+    if (item.target == kManagerNode || topology_.supernode_of(item.target) != supernode)
+      return false;
+    if (!IsSevered(item)) hubs_[item.target]->Receive(item);
+    return true;
+  };
+  std::vector<ControlItem>& items = shard.control;
+  const auto first = items.begin() + static_cast<std::ptrdiff_t>(from);
+  items.erase(std::remove_if(first, items.end(), arrives), items.end());
 }
 
 // Hands over what crossed between threads and to and from network management.
@@ -201,14 +253,17 @@ void Fabric::Exchange(const Executor* executor) {
   }
 }
 
-void Fabric::RouteControl(ControlItem&& item) {
+bool Fabric::IsSevered(const ControlItem& item) const {
+  if (!losses_.any_severed()) [[likely]]
+    return false;
   // A sync symbol says where it goes, not where it comes from.
   const bool symbol = item.kind == ControlItem::Kind::kClock;
-  if (losses_.any_severed() &&
-      losses_.Severed(symbol ? topology_.Peer(item.target, item.port).node : item.source,
-                      item.target)) {
-    return;
-  }
+  const NodeId from = symbol ? topology_.Peer(item.target, item.port).node : item.source;
+  return losses_.Severed(from, item.target);
+}
+
+void Fabric::RouteControl(ControlItem&& item) {
+  if (IsSevered(item)) return;
   const int process = item.target == kManagerNode ? placement_.manager_process
                                                   : placement_.process_of_node[item.target];
   if (process != placement_.self) {

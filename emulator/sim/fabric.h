@@ -21,6 +21,7 @@
 #include "emulator/management/loss.h"
 #include "emulator/management/reroute.h"
 #include "emulator/management/tree_status.h"
+#include "emulator/metrics/in_flight.h"
 #include "emulator/metrics/node_stats.h"
 #include "emulator/metrics/rank_log.h"
 #include "emulator/node/node_result.h"
@@ -109,8 +110,14 @@ class Fabric {
   void KeepRankSlices(std::size_t slices_max);
   // Those that were kept, node by node, and what goes on now.
   std::vector<RankSlice> RankSlices() const;
+  // Keeps what SPEs of local nodes do by DMA from now on, at most so many commands of each blade.
+  void KeepDmaSlices(std::size_t slices_max);
+  // Those that were kept, node by node.
+  std::vector<NodeDmaSlice> DmaSlices() const;
   // What the ranks of a local node do now; empty if it has none.
   std::vector<RankNow> ranks(NodeId node) const;
+  // What a local node has under way.
+  InFlight in_flight(NodeId node) const;
 
   // Earliest local event, kNever if none.
   Time NextEventTime() const;
@@ -119,6 +126,11 @@ class Fabric {
   // Runs all local events before `end`. REQUIRES: everything that arrives before `end` was
   // accepted.
   void RunWindow(Time end, const Executor* executor = nullptr);
+  // How far the window that begins with the event at `next` may reach. Further than the lookahead
+  // where whole supernodes run one after the other, window after window up to its end, each in the
+  // cache meanwhile; but not if a fault or network management acts in it, of whose events people
+  // are told in the order in which they happen.
+  Time WindowEnd(Time next) const;
   // What the last windows left for another process; the caller empties it with Clear().
   Outbox& outbox(std::uint32_t process);
   // Takes in what another process sent. INVALID_ARGUMENT names an item that cannot be: a node that
@@ -186,6 +198,8 @@ class Fabric {
   absl::Status RepeatWorkload(Time at);
 
   Time now() const { return now_; }  // end of the last window
+  // Of the last thing at a local node that a result shows.
+  Time last_event() const;
   WorkLeft work_left() const;
   std::vector<NodeId> local_nodes() const;
   NodeResult Result(NodeId node);
@@ -216,6 +230,12 @@ class Fabric {
     return topology_.is_blade(node) ? blades_[node - topology_.hubs()] : nullptr;
   }
   Time ManagementNext() const;
+  // There is one process, every thread has whole supernodes and nothing else, and windows may reach
+  // further for it.
+  bool RunsSupernodes() const { return horizon_.time > lookahead_.time; }
+  void RunSupernodes(Shard& shard, Time end);
+  void RunNodes(Shard& shard, Time end);
+  void HandOver(Shard& shard, std::size_t from, int supernode);
   Hub* MakeHub(NodeId node, Shard& shard);
   absl::StatusOr<Hub*> MakeNode(NodeId node, Shard& shard);
   void MakeManagement();
@@ -227,13 +247,14 @@ class Fabric {
   void TakeAway(const std::vector<NodeId>& nodes);
   void TakeBack(const RejoinedHubs& rejoined);
   void Exchange(const Executor* executor);
+  bool IsSevered(const ControlItem& item) const;  // it is lost on its way
   void RouteControl(ControlItem&& item);
   void Apply(Outbox& box);
 
   const Scenario scenario_;
   const Topology topology_;
   const Placement placement_;
-  Lookahead lookahead_;
+  Lookahead lookahead_, horizon_;  // no horizon: 0
   DeliveryObserver on_delivery_;
   std::vector<Shard> shards_;
   std::vector<Hub*>

@@ -67,9 +67,28 @@ std::vector<RankSlice> Fabric::RankSlices() const {
   return slices;
 }
 
+void Fabric::KeepDmaSlices(std::size_t slices_max) {
+  for (EdgeNode* blade : local_blades_) blade->KeepDma(slices_max);
+}
+
+std::vector<NodeDmaSlice> Fabric::DmaSlices() const {
+  std::vector<NodeDmaSlice> slices;
+  for (EdgeNode* blade : local_blades_) {
+    for (const cell::DmaSlice& slice : blade->DmaSlices())
+      slices.push_back({blade->network().context().node, slice});
+  }
+  return slices;
+}
+
 std::vector<RankNow> Fabric::ranks(NodeId node) const {
   const RankLog* const log = hubs_[node]->rank_log();
   return log == nullptr ? std::vector<RankNow>() : log->now();
+}
+
+InFlight Fabric::in_flight(NodeId node) const {
+  const EdgeNode* const blade = BladeAt(node);
+  return {hubs_[node]->TreesInFlight(),
+          blade ? blade->DmaInFlight() : std::vector<cell::SpeInFlight>()};
 }
 
 Time Fabric::NextEventTime() const {
@@ -80,7 +99,7 @@ Time Fabric::NextEventTime() const {
 }
 
 Time Fabric::NextForegroundTime() const {
-  if (!topology_.spec().clock) return NextEventTime();
+  if (!scenario_.has_background()) return NextEventTime();
   Time next = ManagementNext();
   for (const Hub* hub : local_) next = std::min(next, hub->next_foreground());
   for (EdgeNode* blade : local_blades_) next = std::min(next, blade->next_inside());
@@ -145,6 +164,13 @@ std::vector<NodeId> Fabric::local_nodes() const {
 NodeResult Fabric::Result(NodeId node) {
   EdgeNode* blade = BladeAt(node);
   return blade ? blade->Result() : hubs_[node]->Result();
+}
+
+Time Fabric::last_event() const {
+  Time last = 0;
+  for (Hub* hub : local_) last = std::max(last, hub->context().last_event);
+  for (EdgeNode* blade : local_blades_) last = std::max(last, blade->Result().last_event);
+  return last;
 }
 
 const NodeStats& Fabric::stats(NodeId node) const { return hubs_[node]->stats(); }

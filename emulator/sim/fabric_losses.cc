@@ -87,8 +87,11 @@ void Fabric::TakeBack(const RejoinedHubs& rejoined) {
     hubs_[node] = MakeHub(node, shards_[shard_of_[node]]);
     local_.push_back(hubs_[node]);
   }
-  std::sort(local_.begin(), local_.end(),
-            [](Hub* a, Hub* b) { return a->context().node < b->context().node; });
+  const auto by_node = [](const auto& a, const auto& b) {
+    return a->context().node < b->context().node;
+  };
+  std::sort(local_.begin(), local_.end(), by_node);
+  for (Shard& shard : shards_) std::sort(shard.hubs.begin(), shard.hubs.end(), by_node);
   FaultAction peer_anew;
   peer_anew.kind = FaultAction::Kind::kPeerAnew;
   peer_anew.at = rejoined.at;

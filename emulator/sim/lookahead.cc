@@ -2,14 +2,15 @@
 
 #include <algorithm>
 
+#include "absl/functional/function_ref.h"
 #include "fmt/format.h"
 
 namespace percs {
 namespace {
 constexpr Time kDistributedLookaheadMin = 20 * kNanosecond;
-}  // namespace
 
-Lookahead FindLookahead(const Topology& topology, const Scenario& scenario) {
+Lookahead OfClasses(const Topology& topology, const Scenario& scenario,
+                    absl::FunctionRef<bool(LinkClass)> crosses) {
   const P7ihParameters& parameters = scenario.parameters;
   Lookahead best{parameters.management_latency, "management latency"};
   const auto shorten = [&](const std::string& name, Time wire, LinkClass link_class) {
@@ -29,6 +30,7 @@ Lookahead FindLookahead(const Topology& topology, const Scenario& scenario) {
     }
   };
   for (PortId port = 0; port < kLinkPorts; ++port) {
+    if (!crosses(ClassOf(port))) continue;
     if (!topology.connected(0, port) && ClassOf(port) != LinkClass::kD) continue;
     if (ClassOf(port) == LinkClass::kD && topology.supernodes() < 2 && topology.blades() == 0 &&
         topology.gateway().node == kNoNode) {
@@ -38,9 +40,21 @@ Lookahead FindLookahead(const Topology& topology, const Scenario& scenario) {
   }
   if (topology.has_tree()) shorten("IB", parameters.ib.wire, LinkClass::kIb);
   for (const Cable& cable : scenario.cables) {
-    shorten(topology.LinkName(cable.link), cable.wire, topology.ClassOfLink(cable.link));
+    const LinkClass link_class = topology.ClassOfLink(cable.link);
+    if (crosses(link_class)) shorten(topology.LinkName(cable.link), cable.wire, link_class);
   }
   return best;
+}
+
+}  // namespace
+
+Lookahead FindLookahead(const Topology& topology, const Scenario& scenario) {
+  return OfClasses(topology, scenario, [](LinkClass) { return true; });
+}
+
+Lookahead FindHorizon(const Topology& topology, const Scenario& scenario) {
+  return OfClasses(topology, scenario,
+                   [](LinkClass link_class) { return link_class == LinkClass::kD; });
 }
 
 absl::Status CheckDistributed(const Lookahead& lookahead) {

@@ -15,6 +15,9 @@ struct Lookahead {
 };
 
 Lookahead FindLookahead(const Topology& topology, const Scenario& scenario);
+// The same if every supernode is in one partition: only D links cross. REQUIRES: there is nothing
+// but supernodes, two or more.
+Lookahead FindHorizon(const Topology& topology, const Scenario& scenario);
 
 // INVALID_ARGUMENT if it is too short for a run over several processes (docs/semantics.md rule 4).
 absl::Status CheckDistributed(const Lookahead& lookahead);

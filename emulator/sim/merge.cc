@@ -1,7 +1,9 @@
 // Folds the results of nodes into the result of a run, and checks what every run must obey.
 #include <algorithm>
+#include <array>
 #include <numeric>
 
+#include "emulator/base/payload.h"
 #include "emulator/sim/run.h"
 #include "emulator/workload/patterns.h"
 #include "fmt/format.h"
@@ -60,46 +62,121 @@ void Clocks(const Scenario& scenario, const Topology& topology,
   }
 }
 
+// Of raw packets: those offered in the phase, and how many of them did not arrive. REQUIRES: a
+// pattern with a drain.
+void CountUndelivered(const PatternWorkload& pattern, const LatencyBatches& batches,
+                      const NodeStats& total, Measurement* m) {
+  const std::uint64_t packets = (pattern.message_bytes + kPacketBytesMax - 1) / kPacketBytesMax;
+  m->created = total.measured_bytes_offered / pattern.message_bytes * packets;
+  const std::uint64_t arrived =
+      std::accumulate(batches.count.begin(), batches.count.end(), std::uint64_t{0});
+  // Lost hubs count for nothing, but what they had sent may have arrived.
+  m->undelivered = m->created - std::min(arrived, m->created);
+  const std::uint64_t dropped =
+      std::accumulate(total.packets_dropped.begin(), total.packets_dropped.end(), std::uint64_t{0});
+  m->saturated |= m->undelivered > dropped;
+}
+
 // The hubs that some hub sends to. REQUIRES: a pattern that exists on this topology.
 std::vector<bool> Receivers(const Scenario& scenario, const PatternWorkload& workload,
                             std::size_t hubs) {
   std::vector<bool> receivers(hubs, false);
-  for (NodeId hub = 0; hub < hubs; ++hub) {
+  const auto endpoints = static_cast<NodeId>(scenario.topology.places());
+  for (NodeId place = 0; place < hubs * endpoints; ++place) {
     const auto pattern =
-        DestinationPattern::Create(workload, scenario.topology, scenario.seed, hub);
+        DestinationPattern::Create(workload, scenario.topology, scenario.seed, place);
     PERCS_CHECK(pattern.ok());
     if (pattern->silent()) continue;
     if (pattern->fixed() == kNoNode) return std::vector<bool>(hubs, true);
-    receivers[pattern->fixed()] = true;
+    receivers[pattern->fixed() / endpoints] = true;
   }
   return receivers;
 }
 
-void MeasureFairness(const Scenario& scenario, const PatternWorkload& workload,
-                     const std::vector<NodeResult>& nodes, Measurement* m) {
-  const TopologySpec& t = scenario.topology;
-  const auto receivers =
-      Receivers(scenario, workload, static_cast<std::size_t>(t.supernodes * t.drawers * t.hubs));
+// The least, and Jain's index of fairness.
+struct Shares {
+  std::uint64_t count = 0, least = 0;
   double sum = 0, squares = 0;
-  for (const NodeResult& node : nodes) {
-    if (node.node >= receivers.size() || !receivers[node.node]) continue;
-    const std::uint64_t bytes = node.stats.measured_bytes_accepted;
-    m->least_accepted_bytes = m->receivers == 0 ? bytes : std::min(m->least_accepted_bytes, bytes);
-    ++m->receivers;
+  void Add(std::uint64_t bytes) {
+    least = count == 0 ? bytes : std::min(least, bytes);
+    ++count;
     sum += static_cast<double>(bytes);
     squares += static_cast<double>(bytes) * static_cast<double>(bytes);
   }
-  if (squares > 0) m->fairness = sum * sum / (static_cast<double>(m->receivers) * squares);
+  double Index() const {
+    return squares > 0 ? sum * sum / (static_cast<double>(count) * squares) : 0;
+  }
+};
+
+// The parts of a node's phase from `first` on, as one.
+PhasePart Kept(const NodeResult& node, int first) {
+  PhasePart kept;
+  for (auto i = static_cast<std::size_t>(first); i < node.phase.size(); ++i)
+    kept.Merge(node.phase[i]);
+  return kept;
 }
 
+void MeasureFairness(const Scenario& scenario, const PatternWorkload& workload,
+                     const std::vector<NodeResult>& nodes, int first_part, Measurement* m) {
+  const TopologySpec& t = scenario.topology;
+  const auto receivers =
+      Receivers(scenario, workload, static_cast<std::size_t>(t.supernodes * t.drawers * t.hubs));
+  Shares accepted, injected;
+  for (const NodeResult& node : nodes) {
+    if (node.node >= receivers.size()) continue;
+    const PhasePart kept = Kept(node, first_part);
+    if (receivers[node.node]) accepted.Add(kept.accepted);
+    if (kept.offered > 0) injected.Add(kept.injected);
+  }
+  m->receivers = accepted.count;
+  m->least_accepted_bytes = accepted.least;
+  m->fairness = accepted.Index();
+  m->least_injected_bytes = injected.least;
+  m->source_fairness = injected.Index();
+}
+
+// Of a phase that finds its own warm-up, in place of the whole phase. Returns the first part kept.
+int KeepSteadyPart(const PatternWorkload& pattern, const std::vector<NodeResult>& nodes, Time end,
+                   NodeStats* total, LatencyBatches* batches, Measurement* m) {
+  std::array<PhasePart, SteadyPart::kParts> parts;
+  for (const NodeResult& node : nodes) {
+    for (std::size_t i = 0; i < std::min(parts.size(), node.phase.size()); ++i)
+      parts[i].Merge(node.phase[i]);
+  }
+  std::array<LatencyBatches, SteadyPart::kParts> by_part;
+  for (std::size_t i = 0; i < parts.size(); ++i) by_part[i] = parts[i].batches;
+  const SteadyPart steady = FindSteadyPart(by_part);
+  PhasePart kept;
+  for (auto i = static_cast<std::size_t>(steady.first_part); i < parts.size(); ++i)
+    kept.Merge(parts[i]);
+  total->measured_bytes_offered = kept.offered;
+  total->measured_bytes_accepted = kept.accepted;
+  total->packet_latency = kept.latency;
+  *batches = steady.kept;
+  m->unstable = !steady.found;
+  m->warm_up = pattern.warm_up +
+               (steady.first_part * pattern.measure + SteadyPart::kParts - 1) / SteadyPart::kParts;
+  m->duration = std::max<Time>(0, end - m->warm_up);
+  return steady.first_part;
+}
+
+// Of a phase with auto_warm_up it leaves in `total` what was measured after the warm-up.
 Measurement Measured(const Scenario& scenario, const std::vector<NodeResult>& nodes,
-                     const NodeStats& total) {
+                     NodeStats* totals) {
+  const NodeStats& total = *totals;
   Measurement m;
   const PatternWorkload* pattern = scenario.pattern();
   if (!pattern || pattern->measure == 0) return m;
   Time end = pattern->warm_up + pattern->measure;
   if (scenario.stop_at > 0) end = std::min(end, scenario.stop_at);
   m.duration = std::max<Time>(0, end - pattern->warm_up);
+  LatencyBatches batches;
+  int first_part = 0;
+  if (pattern->auto_warm_up) {
+    first_part = KeepSteadyPart(*pattern, nodes, end, totals, &batches, &m);
+  } else {
+    for (const NodeResult& node : nodes) batches.Merge(Kept(node, 0).batches);
+  }
   m.senders = static_cast<std::uint64_t>(
       std::count_if(nodes.begin(), nodes.end(),
                     [](const NodeResult& node) { return node.stats.measured_bytes_offered > 0; }));
@@ -109,10 +186,11 @@ Measurement Measured(const Scenario& scenario, const std::vector<NodeResult>& no
                 static_cast<double>(total.measured_bytes_accepted) +
                         static_cast<double>(dropped) * kFlitBytes <
                     Measurement::kAcceptedShare * static_cast<double>(total.measured_bytes_offered);
-  LatencyBatches batches;
-  for (const NodeResult& node : nodes) batches.Merge(node.batches);
   m.latency = BatchMeansOf(batches);
-  if (pattern->pattern != Pattern::kMulticast) MeasureFairness(scenario, *pattern, nodes, &m);
+  for (const NodeResult& node : nodes) m.paths.Merge(Kept(node, first_part).paths);
+  if (pattern->drain > 0) CountUndelivered(*pattern, batches, total, &m);
+  if (pattern->pattern != Pattern::kMulticast)
+    MeasureFairness(scenario, *pattern, nodes, first_part, &m);
   return m;
 }
 
@@ -238,7 +316,7 @@ RunResult MergeResults(const Scenario& scenario, const Topology& topology,
   result.digest = digest.Finish();
   result.workload = workload.Finish();
   Utilisation(scenario, topology, nodes, result);
-  result.measurement = Measured(scenario, nodes, result.total);
+  result.measurement = Measured(scenario, nodes, &result.total);
   if (losses.lost().empty()) CheckConservation(scenario, result);
   CheckNodes(scenario, topology, nodes, result);
   return result;

@@ -29,7 +29,7 @@ Standing StandingOf(const Fabric& fabric, bool commanded) {
   standing.next_foreground = fabric.NextForegroundTime();
   standing.left = fabric.work_left();
   standing.whole = fabric.lost().empty();
-  standing.has_clock = fabric.scenario().topology.clock.has_value();
+  standing.has_background = fabric.scenario().has_background();
   standing.commands_to_come = commanded;
   return standing;
 }
@@ -54,6 +54,11 @@ absl::Status Repeat(Fabric& fabric, const RunOptions& options) {
     fabric.RunWindow(std::min(next + fabric.lookahead(), at), options.executor);
   }
   return fabric.RepeatWorkload(at);
+}
+
+// A command meets what a window of any length has left.
+Time WindowEnd(const RunOptions& options, const Fabric& fabric, Time next) {
+  return options.commands.empty() ? fabric.WindowEnd(next) : next + fabric.lookahead();
 }
 
 RunResult Collect(const Scenario& scenario, const RunOptions& options, Fabric& fabric,
@@ -95,9 +100,11 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
   for (NodeId node = 0; node < topology->nodes(); ++node) fabric.InstallTables(node, tables[node]);
   if (options.trace) fabric.Trace(*options.trace);
   if (options.rank_slices) fabric.KeepRankSlices(kRankSlicesMax);
+  if (options.dma_slices) fabric.KeepDmaSlices(cell::kDmaSlicesMax);
   const auto save_trace = absl::MakeCleanup([&] {
     if (options.traced) *options.traced = fabric.TraceEvents();
     if (options.rank_slices) *options.rank_slices = fabric.RankSlices();
+    if (options.dma_slices) *options.dma_slices = fabric.DmaSlices();
   });
   fabric.Start();
   if (options.watch) options.watch(fabric, 0, /*ended=*/false);
@@ -125,12 +132,12 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
     }
     if (decision == WindowDecision::kDone || decision == WindowDecision::kStopped) break;
     if (decision == WindowDecision::kDeadlock) {
-      return DeadlockError(fabric.topology(), fabric.work_left(), fabric.now(), fabric.WaitEdges(),
-                           fabric.BlockedPrograms());
+      return DeadlockError(fabric.topology(), fabric.work_left(), fabric.last_event(),
+                           fabric.WaitEdges(), fabric.BlockedPrograms());
     }
     // Neither programs outside nor a run that is kept open exist here.
     PERCS_CHECK(decision == WindowDecision::kOpen);
-    Time end = next + fabric.lookahead();
+    Time end = std::min(WindowEnd(options, fabric, next), policy.next_look());
     if (scenario.stop_at > 0) end = std::min(end, scenario.stop_at);
     if (commanded) end = std::min(end, command->at);
     fabric.RunWindow(end, options.executor);
@@ -146,14 +153,14 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
   return Collect(scenario, options, fabric, windows);
 }
 
-absl::Status DeadlockError(const Topology& topology, const WorkLeft& left, Time now,
+absl::Status DeadlockError(const Topology& topology, const WorkLeft& left, Time last_event,
                            std::vector<WaitEdge> edges, const std::vector<std::string>& blocked) {
   std::stable_sort(edges.begin(), edges.end(),
                    [](const WaitEdge& a, const WaitEdge& b) { return a.node < b.node; });
   const std::string cycle = DescribeDeadlock(topology, edges);
   std::string text = fmt::format(
       "deadlock at {} of virtual time: {} packets are in the fabric, {} tasks are unfinished{}",
-      FormatTime(now), left.resident_packets, left.unfinished,
+      FormatTime(last_event), left.resident_packets, left.unfinished,
       cycle.empty() ? "; no packet waits for another" : "; wait-for cycle: " + cycle);
   constexpr std::size_t kListedMax = 8;
   for (std::size_t i = 0; i < std::min(blocked.size(), kListedMax); ++i) text += "; " + blocked[i];

@@ -10,29 +10,48 @@
 #include "absl/status/statusor.h"
 #include "emulator/clock/clock_report.h"
 #include "emulator/metrics/latency_batches.h"
+#include "emulator/metrics/phase_meter.h"
 #include "emulator/sim/fabric.h"
 
 namespace percs {
 
 // The measurement phase of a pattern: from the end of `warm_up`, for `measure` or until `stop_at`.
+// Of one with `auto_warm_up`, the steady part of it, and so are the bytes measured and the packet
+// latencies in the totals of the run.
 struct Measurement {
   Time duration = 0;          // 0: nothing was measured
   std::uint64_t senders = 0;  // hubs that offered anything in it
-  // Less than kAcceptedShare of the bytes offered were accepted in it, and what was dropped in the
-  // whole run does not explain that. Packets then queue at their sources for ever longer, and their
-  // latency says how long was measured, not how fast the network is. Multicast, whose copies all
-  // count as accepted, never says so.
+  // Less than kAcceptedShare of the bytes offered were accepted in it, or of its packets some had
+  // not arrived at the end of a drain, and what was dropped in the whole run does not explain that.
+  // Packets then queue at their sources for ever longer, and their latency says how long was
+  // measured, not how fast the network is. Multicast, whose copies all count as accepted, never
+  // says so.
   bool saturated = false;
 
   static constexpr double kAcceptedShare = 0.95;
 
+  // Packets created in the phase, and those of them that had not arrived when the run ended. Known
+  // only of a pattern with a drain.
+  std::uint64_t created = 0, undelivered = 0;
+
   // Of the mean latency of packets created in the phase, by batch means.
   BatchMeans latency;
+  // With `auto_warm_up`: what the rule left out, from the start of the run on, in whole parts of
+  // the phase. Unstable: it found no steady part; then this is what it left out at most, and
+  // latencies say nothing.
+  Time warm_up = 0;
+  bool unstable = false;
+  bool has_latency() const { return !saturated && !unstable; }
   // Bytes that a hub accepted in the phase, over the hubs that some hub sends to: the least, and
   // Jain's index of fairness, (sum x)^2 / (n sum x^2): 1 if all accepted the same, 1/n if one hub
   // accepted everything. 0 of no receivers.
   std::uint64_t receivers = 0, least_accepted_bytes = 0;
   double fairness = 0;
+  // The same of what left the HFIs of the sending hubs for the network.
+  std::uint64_t least_injected_bytes = 0;
+  double source_fairness = 0;
+
+  PathLatencies paths;  // of the packets created in the phase
 };
 
 // Merged over nodes in node order; the same for every placement of the same scenario.
@@ -98,6 +117,8 @@ struct RunOptions {
   std::vector<TraceEvent>* traced = nullptr;  // ... and what became of them, also of a deadlock
   // What ranks did, at most kRankSlicesMax slices of each node; also of a deadlock.
   std::vector<RankSlice>* rank_slices = nullptr;
+  // What SPEs did by DMA, at most cell::kDmaSlicesMax commands of each blade; likewise.
+  std::vector<NodeDmaSlice>* dma_slices = nullptr;
   const TableSet* tables = nullptr;  // of epoch 1, proven first; else as planned
   // In order of time. What one of them refuses is refused, and the run continues; it ends no sooner
   // than the last.
@@ -122,9 +143,9 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
 RunResult MergeResults(const Scenario& scenario, const Topology& topology,
                        std::vector<NodeResult> nodes, std::vector<Reroute> reroutes,
                        std::uint64_t windows, const LossRecord& losses = {});
-// FAILED_PRECONDITION: where virtual time stands, what is left, the wait-for cycle, and the
+// FAILED_PRECONDITION: when the last thing happened, what is left, the wait-for cycle, and the
 // programs of blades that wait. `edges` in any order of nodes.
-absl::Status DeadlockError(const Topology& topology, const WorkLeft& left, Time now,
+absl::Status DeadlockError(const Topology& topology, const WorkLeft& left, Time last_event,
                            std::vector<WaitEdge> edges, const std::vector<std::string>& blocked);
 // The wait-for cycle among `edges`, as text, or "" if there is none.
 std::string DescribeDeadlock(const Topology& topology, const std::vector<WaitEdge>& edges);

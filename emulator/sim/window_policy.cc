@@ -7,7 +7,7 @@ namespace {
 
 // No event is left but those that keep the clock.
 bool Quiet(const Standing& standing) {
-  return standing.next_foreground == kNever && (standing.next == kNever || standing.has_clock);
+  return standing.next_foreground == kNever && (standing.next == kNever || standing.has_background);
 }
 
 // What lost hubs left undone stays undone: then a run is settled when nothing happens any more.
@@ -27,8 +27,9 @@ WindowDecision WindowPolicy::Decide(const Standing& standing,
   const bool waits = settled || (standing.programs_expected && !standing.commands_to_come);
   if (waits && Quiet(standing)) return WindowDecision::kIdle;
   if (standing.faults_wait) return WindowDecision::kFaultsWait;
-  if (standing.next == kNever || (standing.whole && Stalled(standing, flits_moved)))
-    return WindowDecision::kDeadlock;
+  if (standing.next == kNever) return WindowDecision::kDeadlock;
+  // Looked at with lost hubs, too, for the next look.
+  if (Stalled(standing, flits_moved) && standing.whole) return WindowDecision::kDeadlock;
   return WindowDecision::kOpen;
 }
 

@@ -13,10 +13,10 @@ namespace percs {
 // How the whole fabric stands between two windows.
 struct Standing {
   Time next = kNever;             // earliest event
-  Time next_foreground = kNever;  // earliest event that does more than keep the clock
+  Time next_foreground = kNever;  // earliest event that is no background
   WorkLeft left;
   bool whole = true;               // no hub is lost
-  bool has_clock = false;          // the fabric keeps global time, so events never end
+  bool has_background = false;     // of its events some keep no run from ending (rule 6)
   bool commands_to_come = false;   // commands at known times, or on their way to their hubs
   bool programs_expected = false;  // programs outside are attached, or are to attach
   bool programs_owe = false;       // virtual time waits for their next calls
@@ -42,6 +42,9 @@ class WindowPolicy {
 
   // `flits_moved` is the sum over all links since the start. It is asked only every `stall_limit`.
   WindowDecision Decide(const Standing& standing, absl::FunctionRef<std::uint64_t()> flits_moved);
+  // The next window ends here at the latest, so that what is found then does not depend on how far
+  // windows reach: all before it has happened and nothing after it.
+  Time next_look() const { return next_check_; }
 
  private:
   // Nothing has moved for `stall_limit`, and for one and the same reason at both ends of it:

@@ -59,6 +59,10 @@ struct TopologySpec {
   std::vector<MulticastSite> multicast = {};
   std::optional<ClockSettings> clock = {};  // of the global clock, if it is distributed
   std::vector<PcieDevice> pcie = {};        // what is plugged into PCI Express ports of hubs
+  // Endpoints of each hub, at one HFI port each, between which synthetic traffic goes; 0: traffic
+  // is between hubs and uses all of their ports.
+  int endpoints = 0;
+  int places() const { return endpoints > 1 ? endpoints : 1; }  // that a hub has in a pattern
 };
 
 struct LinkEnd {

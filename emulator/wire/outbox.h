@@ -32,6 +32,9 @@ struct ControlItem {
     kClock,  // hub -> next hub: a sync symbol over the link of `port`, of generation `epoch`; its
              // source emitted it at `raised` by its own clock, `hash` is what the sender's clock
              // showed, `hops` the links from the source (emulator/clock/hub_clock.h)
+    kCongestion,   // hub -> hub of its supernode: its D port `hops`, from 0, has `hash` flits
+                   // waiting, or is congested (1) or not (0), as seen at `raised`; over the link of
+                   // `port`, of generation `epoch` (emulator/isr/congestion.h)
     kWiringAlert,  // hub -> manager: over `port` a probe found node and port `hash` (node << 8 |
                    // port), at `raised`; `up`: as the wiring has it, again
     kFault,    // command: `action` begins or ends at this hub; `port` is its end of the link, if it
@@ -67,7 +70,7 @@ struct ControlItem {
   bool command() const { return kind == Kind::kFault; }
   bool for_hub() const { return !for_manager() && !command(); }
 };
-inline constexpr int kControlKinds = 14;
+inline constexpr int kControlKinds = 15;
 
 struct Outbox {
   std::vector<FlitRun> flits;

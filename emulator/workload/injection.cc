@@ -37,6 +37,11 @@ InjectionProcess::InjectionProcess(const PatternWorkload& workload, Time w_flit_
   const MeanGaps gaps = MeanGapsOf(workload, w_flit_time);
   gap_ps_ = gaps.message_ps;
   pause_ps_ = gaps.pause_ps;
+  if (workload.injection == Injection::kBernoulli) {
+    slot_ = w_flit_time;
+    const double empty = 1.0 - static_cast<double>(w_flit_time) / gaps.message_ps;
+    if (empty > 0) slots_per_log_ = 1.0 / NegativeLog(empty);
+  }
   if (workload.burst_messages <= 1) return;
   per_message_ = NegativeLog(1.0 - 1.0 / static_cast<double>(workload.burst_messages));
   PERCS_CHECK(pause_ps_ > 0 && per_message_ > 0);

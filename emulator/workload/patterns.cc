@@ -69,9 +69,15 @@ NodeId RandomPermutation(std::uint64_t seed, NodeId nodes, NodeId node) {
 std::uint32_t HalfWay(std::uint32_t places) { return std::max(1u, (places + 1) / 2 - 1); }
 
 std::string Sizes(const TopologySpec& t) {
-  return fmt::format("{} supernode{} x {} drawer{} x {} hub{} = {} hubs", t.supernodes,
+  const std::string endpoints = t.endpoints < 2 ? "" : fmt::format(" x {} endpoints", t.endpoints);
+  return fmt::format("{} supernode{} x {} drawer{} x {} hub{}{} = {} {}", t.supernodes,
                      t.supernodes == 1 ? "" : "s", t.drawers, t.drawers == 1 ? "" : "s", t.hubs,
-                     t.hubs == 1 ? "" : "s", t.supernodes * t.drawers * t.hubs);
+                     t.hubs == 1 ? "" : "s", endpoints, PlacesOf(t),
+                     t.endpoints < 2 ? "hubs" : "endpoints");
+}
+
+NodeId PlacesOfSupernode(const TopologySpec& t) {
+  return static_cast<NodeId>(t.drawers * t.hubs * t.places());
 }
 
 absl::StatusOr<NodeId> Transpose(const TopologySpec& topology, NodeId nodes, NodeId node) {
@@ -166,16 +172,17 @@ absl::StatusOr<NodeId> SupernodePair(const PatternWorkload& w, const TopologySpe
         "source_supernode and destination_supernode are both {}; expected two different ones",
         w.source_supernode));
   }
-  const NodeId hubs = static_cast<NodeId>(topology.drawers * topology.hubs);
+  const NodeId hubs = PlacesOfSupernode(topology);
   if (node / hubs != static_cast<NodeId>(w.source_supernode)) return kNoNode;
   return static_cast<NodeId>(w.destination_supernode) * hubs + node % hubs;
 }
 
 absl::Status CheckHotspot(const PatternWorkload& w, const TopologySpec& topology, NodeId nodes) {
-  if (w.hotspot >= nodes) {
+  const NodeId hubs = nodes / static_cast<NodeId>(topology.places());
+  if (w.hotspot >= hubs) {
     return absl::InvalidArgumentError(
         fmt::format("hotspot {} does not exist; this topology has {}; expected 0 to {}", w.hotspot,
-                    Sizes(topology), nodes - 1));
+                    Sizes(topology), hubs - 1));
   }
   if (!(w.hotspot_fraction >= 0 && w.hotspot_fraction <= 1)) {
     return absl::InvalidArgumentError(fmt::format(
@@ -193,6 +200,12 @@ absl::StatusOr<std::vector<NodeId>> GroupsOf(const PatternWorkload& w, const Top
         "under "
         "`multicast:`");
   }
+  if (spec.endpoints > 1) {
+    return absl::InvalidArgumentError(
+        fmt::format("pattern multicast is between hubs; this topology has {}; expected one "
+                    "endpoint for each hub",
+                    Sizes(spec)));
+  }
   if (w.reliable) {
     return absl::InvalidArgumentError(
         "multicast packets are not acknowledged; expected `reliable: false`");
@@ -206,11 +219,29 @@ absl::StatusOr<std::vector<NodeId>> GroupsOf(const PatternWorkload& w, const Top
   return groups;
 }
 
+// The list is that of the whole machine, and was checked where it was read.
+absl::StatusOr<NodeId> PermutedTo(const PatternWorkload& w, const TopologySpec& topology,
+                                  NodeId nodes, NodeId node) {
+  if (w.permutation.size() == nodes) return w.permutation[node];
+  return absl::InvalidArgumentError(
+      fmt::format("pattern permutation has a list for {} places; this topology has {}; expected "
+                  "`permutation_file: FILE`",
+                  w.permutation.size(), Sizes(topology)));
+}
+
+absl::Status CheckAsymmetric(const TopologySpec& topology, NodeId nodes) {
+  if (nodes % 2 == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("pattern asymmetric needs an even number of hubs; this topology has {}; expected "
+                  "{} or {}",
+                  Sizes(topology), nodes - 1, nodes + 1));
+}
+
 absl::StatusOr<NodeId> FixedDestination(const PatternWorkload& workload,
                                         const TopologySpec& topology, std::uint64_t seed,
                                         NodeId node) {
   const NodeId supernodes = static_cast<NodeId>(topology.supernodes);
-  const NodeId hubs = static_cast<NodeId>(topology.drawers * topology.hubs);
+  const NodeId hubs = PlacesOfSupernode(topology);
   const NodeId nodes = supernodes * hubs;
   switch (workload.pattern) {
     case Pattern::kNeighbor:
@@ -227,6 +258,10 @@ absl::StatusOr<NodeId> FixedDestination(const PatternWorkload& workload,
       return RandomPermutation(seed, nodes, node);
     case Pattern::kSupernodePair:
       return SupernodePair(workload, topology, node);
+    case Pattern::kPermutation:
+      return PermutedTo(workload, topology, nodes, node);
+    case Pattern::kDiagonal:
+    case Pattern::kAsymmetric:
     case Pattern::kUniform:
     case Pattern::kHotspot:
     case Pattern::kMulticast:
@@ -240,18 +275,28 @@ absl::StatusOr<NodeId> FixedDestination(const PatternWorkload& workload,
 
 }  // namespace
 
+NodeId PlacesOf(const TopologySpec& t) {
+  return static_cast<NodeId>(t.supernodes) * PlacesOfSupernode(t);
+}
+
 const char* PatternName(Pattern pattern) {
-  constexpr const char* kNames[] = {
-      "uniform",        "hotspot",   "neighbor", "tornado", "transpose",   "bitcomp", "randperm",
-      "supernode_pair", "multicast", "bitrev",   "shuffle", "adversarial", "stencil"};
+  constexpr const char* kNames[] = {"uniform",   "hotspot",     "neighbor", "tornado",
+                                    "transpose", "bitcomp",     "randperm", "supernode_pair",
+                                    "multicast", "bitrev",      "shuffle",  "adversarial",
+                                    "stencil",   "permutation", "diagonal", "asymmetric"};
   PERCS_CHECK(static_cast<std::size_t>(pattern) < std::size(kNames));
   return kNames[static_cast<int>(pattern)];
+}
+
+NodeId DestinationPattern::DrawPerhapsItself(RandomStream& random) const {
+  if (kind_ == Kind::kDiagonal) return random.Below(3) == 0 ? fixed_ : node_;
+  return fixed_ + random.Below(2) * hubs_;
 }
 
 absl::StatusOr<DestinationPattern> DestinationPattern::Create(const PatternWorkload& workload,
                                                               const TopologySpec& topology,
                                                               std::uint64_t seed, NodeId node) {
-  const NodeId nodes = static_cast<NodeId>(topology.supernodes * topology.drawers * topology.hubs);
+  const NodeId nodes = PlacesOf(topology);
   PERCS_CHECK(node < nodes);
   if (nodes < 2) {
     return absl::InvalidArgumentError(fmt::format(
@@ -283,8 +328,16 @@ absl::StatusOr<DestinationPattern> DestinationPattern::Create(const PatternWorkl
     p.uniform_fraction_ = workload.uniform_fraction;
   } else if (workload.pattern == Pattern::kHotspot) {
     if (auto s = CheckHotspot(workload, topology, nodes); !s.ok()) return s;
-    p.kind_ = node == workload.hotspot ? Kind::kUniform : Kind::kHotspot;
-    p.fixed_ = workload.hotspot;
+    p.fixed_ = workload.hotspot * static_cast<NodeId>(topology.places());
+    p.kind_ = node == p.fixed_ ? Kind::kUniform : Kind::kHotspot;
+  } else if (workload.pattern == Pattern::kDiagonal) {
+    p.kind_ = Kind::kDiagonal;
+    p.fixed_ = (node + 1) % nodes;
+  } else if (workload.pattern == Pattern::kAsymmetric) {
+    if (auto s = CheckAsymmetric(topology, nodes); !s.ok()) return s;
+    p.kind_ = Kind::kAsymmetric;
+    p.hubs_ = nodes / 2;
+    p.fixed_ = node % p.hubs_;
   } else {
     absl::StatusOr<NodeId> fixed = FixedDestination(workload, topology, seed, node);
     if (!fixed.ok()) return fixed.status();

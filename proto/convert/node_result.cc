@@ -31,26 +31,28 @@ absl::StatusOr<std::vector<FaultTally>> UnpackTallies(const PackedTallies& packe
 
 namespace {
 
-void PackBatches(const LatencyBatches& batches, PackedTallies* packed) {
-  for (std::size_t i = 0; i < LatencyBatches::kBatches; ++i) {
-    packed->Add(batches.count[i]);
-    packed->Add(batches.sum_ps[i]);
-  }
+void PackPhase(std::vector<PhasePart> parts, PackedTallies* packed) {
+  for (PhasePart& part : parts)
+    part.Visit(parts.size() > 1, [packed](std::uint64_t number) { packed->Add(number); });
 }
 
 // None of a run without a measurement phase.
-absl::StatusOr<LatencyBatches> UnpackBatches(const PackedTallies& packed) {
-  LatencyBatches batches;
-  if (packed.empty()) return batches;
-  if (packed.size() != 2 * LatencyBatches::kBatches) {
-    return absl::InvalidArgumentError(fmt::format("{} numbers of latency batches; expected {}",
-                                                  packed.size(), 2 * LatencyBatches::kBatches));
+absl::StatusOr<std::vector<PhasePart>> UnpackPhase(const PackedTallies& packed) {
+  const auto numbers = [](std::size_t parts) {
+    int count = 0;
+    PhasePart().Visit(parts > 1, [&count](std::uint64_t) { ++count; });
+    return count * static_cast<int>(parts);
+  };
+  const int size = packed.size(), one = numbers(1), all = numbers(SteadyPart::kParts);
+  if (size != 0 && size != one && size != all) {
+    return absl::InvalidArgumentError(
+        fmt::format("{} numbers of a measurement phase; expected 0, {} or {}", size, one, all));
   }
-  for (int i = 0; i < LatencyBatches::kBatches; ++i) {
-    batches.count[static_cast<std::size_t>(i)] = packed[2 * i];
-    batches.sum_ps[static_cast<std::size_t>(i)] = packed[2 * i + 1];
-  }
-  return batches;
+  std::vector<PhasePart> parts(size == 0 ? 0 : size == one ? 1 : SteadyPart::kParts);
+  int next = 0;
+  for (PhasePart& part : parts)
+    part.Visit(parts.size() > 1, [&](std::uint64_t& number) { number = packed[next++]; });
+  return parts;
 }
 
 }  // namespace
@@ -68,8 +70,7 @@ void NodeResultToProto(const NodeResult& result, v1::NodeResult* message) {
   }
   PackSamples(result.clock, message->mutable_clock_samples());
   PackTallies(result.tallies, message->mutable_tallies());
-  if (result.batches != LatencyBatches())
-    PackBatches(result.batches, message->mutable_latency_batches());
+  PackPhase(result.phase, message->mutable_phase());
   message->set_workload_high(result.workload.high);
   message->set_workload_low(result.workload.low);
   message->set_workload_started(result.workload_started);
@@ -102,9 +103,9 @@ absl::StatusOr<NodeResult> NodeResultFromProto(const v1::NodeResult& message) {
   auto tallies = UnpackTallies(message.tallies());
   if (!tallies.ok()) return tallies.status();
   result.tallies = *std::move(tallies);
-  auto batches = UnpackBatches(message.latency_batches());
-  if (!batches.ok()) return batches.status();
-  result.batches = *batches;
+  auto phase = UnpackPhase(message.phase());
+  if (!phase.ok()) return phase.status();
+  result.phase = *std::move(phase);
   result.workload = {message.workload_high(), message.workload_low()};
   result.workload_started = message.workload_started();
   result.credits_missing = message.credits_missing();

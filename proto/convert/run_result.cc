@@ -78,6 +78,32 @@ absl::StatusOr<Digest> ReadDigest(const std::string& text) {
                 std::stoull(text.substr(16), nullptr, 16)};
 }
 
+void PathsToProto(const PathLatencies& paths, v1::Measurement* m) {
+  for (std::uint32_t path = 0; path < PathLatencies::kClasses; ++path) {
+    for (std::uint32_t hops = 0; hops < PathLatencies::kHops; ++hops) {
+      const PathLatencies::Cell& cell = paths.cells[path][hops];
+      if (cell.count == 0) continue;
+      v1::PathLatency* to = m->add_paths();
+      to->set_path_class(path);
+      to->set_hops(hops);
+      to->set_packets(cell.count);
+      to->set_sum_ps(cell.sum_ps);
+      to->set_max_ps(cell.max_ps);
+    }
+  }
+}
+
+// A class or a number of hops that this version does not know counts for nothing.
+PathLatencies PathsFromProto(const v1::Measurement& m) {
+  PathLatencies paths;
+  for (const v1::PathLatency& from : m.paths()) {
+    if (from.path_class() >= PathLatencies::kClasses || from.hops() >= PathLatencies::kHops)
+      continue;
+    paths.cells[from.path_class()][from.hops()] = {from.packets(), from.sum_ps(), from.max_ps()};
+  }
+  return paths;
+}
+
 }  // namespace
 
 void RerouteToProto(const Reroute& reroute, const Topology& topology, v1::Reroute* message) {
@@ -132,6 +158,13 @@ void RunResultToProto(const RunResult& result, const Topology& topology, v1::Run
     m->set_receivers(from.receivers);
     m->set_least_accepted_bytes(from.least_accepted_bytes);
     m->set_fairness(from.fairness);
+    m->set_created(from.created);
+    m->set_undelivered(from.undelivered);
+    m->set_warm_up(from.warm_up);
+    m->set_unstable(from.unstable);
+    m->set_least_injected_bytes(from.least_injected_bytes);
+    m->set_source_fairness(from.source_fairness);
+    PathsToProto(from.paths, m);
   }
   if (result.clock.on) ClockToProto(result.clock, message->mutable_clock());
 }
@@ -146,6 +179,13 @@ Measurement MeasurementFromProto(const v1::Measurement& m) {
   measurement.receivers = m.receivers();
   measurement.least_accepted_bytes = m.least_accepted_bytes();
   measurement.fairness = m.fairness();
+  measurement.created = m.created();
+  measurement.undelivered = m.undelivered();
+  measurement.warm_up = m.warm_up();
+  measurement.unstable = m.unstable();
+  measurement.least_injected_bytes = m.least_injected_bytes();
+  measurement.source_fairness = m.source_fairness();
+  measurement.paths = PathsFromProto(m);
   return measurement;
 }
 

@@ -11,9 +11,9 @@
 
 namespace percs {
 
-// From now on a program that runs out of memory where nobody else deals with it says so on standard
-// error, with the limit if one is set, and ends with exit status 1. So does one that a library ends
-// because of that. `program` has to stay.
+// From now on a program that runs out of memory where no other code deals with it says so on
+// standard error, with the limit if one is set, and ends with exit status 1. So does one that a
+// library ends because of that. `program` has to stay.
 void EndWhenOutOfMemory(const char* program);
 
 // RESOURCE_EXHAUSTED: `what` needs more memory than there is.

@@ -13,7 +13,7 @@ std::size_t UnixPathMax();
 
 // INVALID_ARGUMENT for a path of no bytes or too many.
 absl::Status CheckUnixPath(const std::string& path);
-// OK if nobody listens at `path`; binding removes what a crash left. Errors as CheckUnixPath;
+// OK if no process listens at `path`; binding removes what a crash left. Errors as CheckUnixPath;
 // ALREADY_EXISTS for a file that is not a socket, and names the process that listens.
 absl::Status CheckUnixFree(const std::string& path);
 

@@ -15,7 +15,9 @@
 #include "fmt/format.h"
 #include "proto/scenario/blades.h"
 #include "proto/scenario/collective.h"
+#include "proto/scenario/permutation_file.h"
 #include "proto/scenario/scenario_faults.h"
+#include "proto/scenario/topology_kind.h"
 #include "proto/scenario/trees.h"
 #include "proto/scenario/units.h"
 #include "proto/scenario/validate.h"
@@ -23,20 +25,6 @@
 
 namespace percs {
 namespace {
-
-TopologySpec BuildTopology(const v1::Topology& message) {
-  TopologySpec spec;
-  if (message.has_supernodes()) spec.supernodes = message.supernodes();
-  if (message.has_drawers()) spec.drawers = message.drawers();
-  if (message.has_hubs()) spec.hubs = message.hubs();
-  if (message.has_d_links_per_pair()) spec.d_links_per_pair = message.d_links_per_pair();
-  if (message.has_infiniband()) {
-    spec.infiniband.emplace();
-    if (message.infiniband().has_cus()) spec.infiniband->cus = message.infiniband().cus();
-    spec.infiniband->gateway = message.infiniband().gateway();
-  }
-  return spec;
-}
 
 PayloadMode BuildPayload(v1::Payload payload, PayloadMode otherwise) {
   if (payload == v1::PAYLOAD_UNSPECIFIED) return otherwise;
@@ -54,8 +42,8 @@ class Builder {
     if (message_.has_seed()) scenario->seed = message_.seed();
     if (message_.has_reroute()) scenario->reroute = message_.reroute();
     if (message_.has_stop_at()) scenario->stop_at = message_.stop_at();
-    scenario->topology = BuildTopology(message_.topology());
-    scenario->parameters = BuildParameters(message_.parameters());
+    scenario->topology = BuildTopology(message_.topology(), &errors_);
+    scenario->parameters = BuildParameters(message_.parameters(), scenario->topology.endpoints);
     CheckParameters(scenario->parameters, &errors_);
     windows_ = 2 * scenario->parameters.windows_per_hfi;
 
@@ -72,6 +60,10 @@ class Builder {
     if (topology_) scenario->trees = BuildTrees(message_, *topology_, &errors_);
     trees_ = &scenario->trees;
     scenario->workload = BuildWorkload();
+    if (const auto* w = std::get_if<PatternWorkload>(&scenario->workload); w && w->drain > 0) {
+      const Time end = w->warm_up + w->measure + w->drain;
+      scenario->stop_at = scenario->stop_at > 0 ? std::min(scenario->stop_at, end) : end;
+    }
     if (message_.workload().has_background()) {
       scenario->background = BuildPattern(message_.workload().background(), "workload.background");
       if (absl::Status status = CheckBackground(*scenario); !status.ok()) {
@@ -179,6 +171,10 @@ class Builder {
       setting.middle = static_cast<std::uint16_t>(message.middle_supernode());
     }
     setting.adaptive_threshold = message.adaptive_threshold();
+    static_assert(v1::ADAPTIVE_ALGORITHM_PB == static_cast<int>(AdaptiveAlgorithm::kPb) + 1);
+    if (message.adaptive() != v1::ADAPTIVE_ALGORITHM_UNSPECIFIED) {
+      setting.adaptive = static_cast<AdaptiveAlgorithm>(message.adaptive() - 1);
+    }
     if (!topology_) return setting;
     const absl::Status status = CheckRouteSetting(setting, topology_->supernodes());
     if (!status.ok()) errors_.Add(path, MessageOf(status));
@@ -246,7 +242,7 @@ class Builder {
   PatternWorkload BuildPattern(const v1::PatternTraffic& message, const std::string& path) {
     PatternWorkload w;
     static_assert(v1::PATTERN_UNIFORM == static_cast<int>(Pattern::kUniform) + 1 &&
-                  v1::PATTERN_STENCIL == static_cast<int>(Pattern::kStencil) + 1);
+                  v1::PATTERN_ASYMMETRIC == static_cast<int>(Pattern::kAsymmetric) + 1);
     if (message.pattern() != v1::PATTERN_UNSPECIFIED) {
       w.pattern = static_cast<Pattern>(message.pattern() - 1);
     }
@@ -269,8 +265,37 @@ class Builder {
     if (message.has_burst_messages())
       w.burst_messages = static_cast<std::uint64_t>(message.burst_messages());
     if (message.has_burst_load()) w.burst_load = message.burst_load();
+    if (message.injection() == v1::INJECTION_PROCESS_BERNOULLI) w.injection = Injection::kBernoulli;
+    w.outstanding = static_cast<std::uint64_t>(message.outstanding());
+    if (message.has_outstanding() && !message.has_load()) w.load = 0;
+    w.drain = message.drain();
+    w.auto_warm_up = message.auto_warm_up();
+    if (w.pattern == Pattern::kPermutation && !BuildPermutation(message, path, &w)) return w;
     CheckPattern(message, w, path);
     return w;
+  }
+
+  // False: it is wrong, and so would be what else could be said of the pattern.
+  bool BuildPermutation(const v1::PatternTraffic& message, const std::string& path,
+                        PatternWorkload* w) {
+    if (!topology_) return false;
+    const std::string field = path + ".permutation_file";
+    if (message.permutation_file().empty() && !message.has_inline_permutation()) {
+      errors_.Add(field,
+                  "pattern permutation needs it; write for example "
+                  "`permutation_file: shift.txt`");
+      return false;
+    }
+    const auto text = ReadPermutationFile(message, directory_);
+    auto list = text.ok() ? ParsePermutation(*text, *topology_)
+                          : absl::StatusOr<std::vector<NodeId>>(text.status());
+    if (list.ok()) {
+      w->permutation = *std::move(list);
+      return true;
+    }
+    errors_.Add(field,
+                (text.ok() ? message.permutation_file() + ", " : "") + MessageOf(list.status()));
+    return false;
   }
 
   void CheckPattern(const v1::PatternTraffic& message, const PatternWorkload& w,
@@ -283,6 +308,10 @@ class Builder {
     }
     if (w.warm_up > 0 && !message.has_measure() && !message.has_count()) {
       errors_.Add(path + ".warm_up", "warm_up without measure; write for example `measure: 100us`");
+    }
+    if (w.auto_warm_up && !message.has_measure()) {
+      errors_.Add(path + ".auto_warm_up",
+                  "auto_warm_up without measure; write for example `measure: 200us`");
     }
     if (!topology_ || w.hotspot == kNoNode) return;
     const auto pattern = DestinationPattern::Create(w, topology_->spec(), message_.seed(), 0);

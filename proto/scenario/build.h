@@ -21,12 +21,15 @@ absl::StatusOr<Scenario> BuildScenario(const LoadedScenario& loaded);
 // LoadScenarioFile, then BuildScenario.
 absl::StatusOr<Scenario> BuildScenarioFile(const std::string& path);
 
-// Defaults where a field is unset. REQUIRES: CheckFields found nothing.
-P7ihParameters BuildParameters(const v1::P7ihParameters& message);
+// Defaults where a field is unset. REQUIRES: CheckFields found nothing. Of a machine with
+// `endpoints`, whose links are all of one kind, the defaults of LR, D and HFI are what LL has, and
+// that of W is the rate of all its endpoints.
+P7ihParameters BuildParameters(const v1::P7ihParameters& message, int endpoints = 0);
 // Rules between parameters, with the arithmetic.
 void CheckParameters(const P7ihParameters& parameters, ErrorList* errors);
 
-// Puts the trace file's content into the message, so that it can be sent to another machine.
+// Puts the content of the trace or permutation file into the message, so that it can be sent to
+// another machine.
 absl::Status InlineFiles(v1::Scenario* scenario, const std::string& directory);
 
 // The text of the trace, uncompressed. INVALID_ARGUMENT or NOT_FOUND says which file and why.

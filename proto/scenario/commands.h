@@ -1,17 +1,37 @@
-// Commands of a journal, carried out on a fabric that is all in this process.
+// The commands of a journal: where each acts, what it does, and what its caller is told. The table
+// is in commands.cc. A new command is a row of it, and an rpc with the option `command` in
+// percs/v1/control.proto, from which the Control service, percsctl and the Python package have the
+// rest.
 #pragma once
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "emulator/sim/fabric.h"
+#include "google/protobuf/message.h"
 #include "percs/v1/control.pb.h"
 
 namespace percs {
 
-// What any command does. `fabric` has all nodes and network management; for commands that concern
-// network management alone (faults as resources, trees, routes), that is enough. Errors as its own.
-absl::Status ActOnFabric(const v1::JournalRecord& record, Fabric& fabric, Time at);
+// Where a command acts in a fabric of daemons.
+enum class CommandScope : std::uint8_t {
+  kNone,        // the record is not a command
+  kManagement,  // network management alone, which tells the hubs what follows from it
+  kHubs,        // all hubs
+  kRun,         // the run decides who takes part (daemon/controller/run)
+};
+CommandScope ScopeOf(v1::JournalRecord::EventCase event);
+
+// What can be said before a command takes effect: INVALID_ARGUMENT or NOT_FOUND for what names no
+// part of this machine, RESOURCE_EXHAUSTED for a lease that is too long.
+absl::Status CheckCommand(const v1::JournalRecord& record, const Fabric& fabric);
+// What any command does. `fabric` has all nodes and network management, or, as the scope says, one
+// of the two. `answer`: a reply of the command's method, filled unless there is an error; null if
+// nobody asked. Errors as those of the fabric.
+absl::Status ActOnFabric(const v1::JournalRecord& record, Fabric& fabric, Time at,
+                         google::protobuf::Message* answer = nullptr);
 
 // All operations of the submission at `at`, in their order. DATA_LOSS for what is no operation,
 // else as Fabric::Issue.

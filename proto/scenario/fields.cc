@@ -130,8 +130,8 @@ absl::Status SetChoice(Message* message, const FieldDescriptor* field, const std
     return absl::OkStatus();
   }
   const std::vector<std::string> names = ChoiceNames(field->enum_type());
-  return absl::InvalidArgumentError(fmt::format("\"{}\" is not a choice{}; choices: {}", text,
-                                                DidYouMean(text, names), fmt::join(names, ", ")));
+  return absl::InvalidArgumentError(
+      fmt::format("\"{}\" is not a choice{}", text, Suggest(text, names, "choices")));
 }
 
 absl::Status SetBool(Message* message, const FieldDescriptor* field, const std::string& text) {

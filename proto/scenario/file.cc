@@ -38,9 +38,10 @@ std::string Size(std::uint64_t bytes) {
   return bytes % kMiB == 0 ? fmt::format("{} MiB", bytes / kMiB) : fmt::format("{} bytes", bytes);
 }
 
-// `; did you mean "..."?`: every folder of the path that does not exist, and then the file, is
-// replaced by its nearest neighbour. "" if that leads to no file.
-std::string NearestFile(const std::string& path) {
+}  // namespace
+
+std::string NearestPath(const std::string& path,
+                        const std::function<bool(const std::string&)>& fits) {
   constexpr int kEntriesMax = 10'000;  // of a folder: more would take longer than reading
   namespace fs = std::filesystem;
   std::error_code error;
@@ -60,11 +61,8 @@ std::string NearestFile(const std::string& path) {
     if (nearest.empty()) return "";
     found /= nearest;
   }
-  return fs::is_regular_file(found, error) ? fmt::format("; did you mean \"{}\"?", found.string())
-                                           : "";
+  return fits(found.string()) ? found.string() : "";
 }
-
-}  // namespace
 
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path, std::uint64_t bytes_max) {
   const auto no_file = [&](const char* what) {
@@ -76,8 +74,14 @@ absl::StatusOr<std::string> ReadWholeFile(const std::string& path, std::uint64_t
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) {
     const int why = errno;
-    return absl::NotFoundError(fmt::format("{}: cannot be opened: {}{}", path, std::strerror(why),
-                                           why == ENOENT ? NearestFile(path) : ""));
+    const auto is_file = [](const std::string& name) {
+      std::error_code error;
+      return std::filesystem::is_regular_file(name, error);
+    };
+    const std::string nearest = why == ENOENT ? NearestPath(path, is_file) : "";
+    return absl::NotFoundError(
+        fmt::format("{}: cannot be opened: {}{}", path, std::strerror(why),
+                    nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest)));
   }
   const Closer closer{fd};
   if (fstat(fd, &file) == 0 && Special(file)) return no_file(Special(file));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <string>
 
@@ -13,6 +14,11 @@ namespace percs {
 // directory, a device, a pipe or a socket; RESOURCE_EXHAUSTED if it has more bytes than that.
 absl::StatusOr<std::string> ReadWholeFile(
     const std::string& path, std::uint64_t bytes_max = std::numeric_limits<std::uint64_t>::max());
+
+// Every folder of a path that does not exist, and then its last name, replaced by the nearest name
+// there is; "" if there is none near, or what that leads to does not fit.
+std::string NearestPath(const std::string& path,
+                        const std::function<bool(const std::string&)>& fits);
 
 bool IsGzip(const std::string& bytes);
 // INVALID_ARGUMENT for a damaged stream; RESOURCE_EXHAUSTED above that many bytes of text.

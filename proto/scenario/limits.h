@@ -11,5 +11,6 @@ inline constexpr std::uint64_t kScenarioBytesMax = std::uint64_t{16} << 20;  // 
 inline constexpr std::uint64_t kScenarioValuesMax =
     1'000'000;  // an alias counts wherever it is used
 inline constexpr std::uint64_t kTraceBytesMax = std::uint64_t{256} << 20;  // uncompressed, too
+inline constexpr std::uint64_t kPermutationBytesMax = std::uint64_t{1} << 20;
 
 }  // namespace percs

@@ -130,15 +130,21 @@ void CheckRetries(const P7ihParameters& p, ErrorList* errors) {
 
 }  // namespace
 
-P7ihParameters BuildParameters(const v1::P7ihParameters& message) {
+P7ihParameters BuildParameters(const v1::P7ihParameters& message, int endpoints) {
   P7ihParameters p;
   ReadLink(message.ll(), &p.ll);
+  if (endpoints > 0) {
+    p.lr = p.d = p.ll;
+    p.hfi.flit_time = p.ll.flit_time;
+    p.hfi.buffer_flits = p.ll.buffer_flits;
+  }
   ReadLink(message.lr(), &p.lr);
   ReadLink(message.d(), &p.d);
   ReadLink(message.hfi(), &p.hfi);
   ReadLink(message.ib(), &p.ib);
   ReadWindows(message.windows(), &p.windows);
   ApplyPreset(message.management_preset(), &p);
+  if (endpoints > 0) p.w_flit_time = (p.hfi.flit_time + endpoints - 1) / endpoints;
   if (message.has_w_rate()) p.w_flit_time = FlitTime(message.w_rate());
   if (message.vc_policy() == v1::VC_POLICY_SINGLE) p.vc_policy = VcPolicy::kSingle;
 #define PERCS_COPY(field) \
@@ -147,6 +153,8 @@ P7ihParameters BuildParameters(const v1::P7ihParameters& message) {
   PERCS_COPY(replay_limit);
   PERCS_COPY(service_buffer_flits);
   PERCS_COPY(service_wait);
+  PERCS_COPY(congestion_period);
+  PERCS_COPY(congestion_threshold);
   PERCS_COPY(isr_latency);
   PERCS_COPY(ib_crossbar);
   PERCS_COPY(credit_processing);

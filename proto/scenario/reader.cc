@@ -1,6 +1,7 @@
 #include "proto/scenario/reader.h"
 
 #include <filesystem>
+#include <system_error>
 
 #include "fmt/format.h"
 #include "proto/scenario/file.h"
@@ -11,6 +12,9 @@
 
 namespace percs {
 
+namespace {
+
+// By extension.
 absl::StatusOr<ScenarioFormat> FormatOf(const std::string& path) {
   const std::string extension = std::filesystem::path(path).extension().string();
   if (extension == ".yaml" || extension == ".yml") return ScenarioFormat::kYaml;
@@ -21,6 +25,8 @@ absl::StatusOr<ScenarioFormat> FormatOf(const std::string& path) {
                   ".json, .textproto or .pbtxt",
                   path, extension));
 }
+
+}  // namespace
 
 absl::StatusOr<LoadedScenario> LoadScenarioText(const std::string& text, const std::string& name,
                                                 ScenarioFormat format) {
@@ -37,14 +43,11 @@ absl::StatusOr<LoadedScenario> LoadScenarioText(const std::string& text, const s
 }
 
 absl::StatusOr<LoadedScenario> LoadScenarioFile(const std::string& path) {
-  const auto format = FormatOf(path);
-  if (!format.ok()) {
-    // A name that is no file's is more likely wrong than its extension.
-    const auto there = ReadWholeFile(path, kScenarioBytesMax);
-    return absl::IsNotFound(there.status()) ? there.status() : format.status();
-  }
+  // A name that is no file's is more likely wrong than its extension.
   const auto text = ReadWholeFile(path, kScenarioBytesMax);
   if (!text.ok()) return text.status();
+  const auto format = FormatOf(path);
+  if (!format.ok()) return format.status();
   auto loaded = LoadScenarioText(*text, path, *format);
   if (loaded.ok()) loaded->directory = std::filesystem::path(path).parent_path().string();
   return loaded;

@@ -20,14 +20,12 @@ struct LoadedScenario {
   std::string directory;  // of the file; relative trace files start here
 };
 
-// By extension: .yaml .yml .json .textproto .pbtxt; INVALID_ARGUMENT for another.
-absl::StatusOr<ScenarioFormat> FormatOf(const std::string& path);
-
 // Syntax, names, types, units, ranges and required fields; what needs the machine (link names,
 // sizes that do not fit together, the trace) is BuildScenario's.
 absl::StatusOr<LoadedScenario> LoadScenarioText(const std::string& text, const std::string& name,
                                                 ScenarioFormat format);
-// NOT_FOUND if there is no such file.
+// By its extension, .yaml .yml .json .textproto or .pbtxt; INVALID_ARGUMENT for another. NOT_FOUND
+// if there is no such file.
 absl::StatusOr<LoadedScenario> LoadScenarioFile(const std::string& path);
 
 absl::StatusOr<v1::Scenario> ReadScenarioText(const std::string& text, const std::string& name,

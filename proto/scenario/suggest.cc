@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cctype>
 
+#include "absl/strings/ascii.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 
 namespace percs {
 namespace {
@@ -52,6 +54,14 @@ std::string Nearest(const std::string& wrong, const std::vector<std::string>& na
 std::string DidYouMean(const std::string& wrong, const std::vector<std::string>& names) {
   const std::string nearest = Nearest(wrong, names);
   return nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest);
+}
+
+std::string Suggest(const std::string& wrong, const std::vector<std::string>& names,
+                    std::string what) {
+  std::string text = DidYouMean(wrong, names);
+  if (!text.empty()) what[0] = absl::ascii_toupper(static_cast<unsigned char>(what[0]));
+  text += text.empty() ? "; " : " ";
+  return text + fmt::format("{}: {}", what, fmt::join(names, ", "));
 }
 
 }  // namespace percs

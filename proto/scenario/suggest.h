@@ -12,5 +12,8 @@ int EditDistance(const std::string& a, const std::string& b);
 std::string Nearest(const std::string& wrong, const std::vector<std::string>& names);
 // `; did you mean "name"?`, or "" if no name is near.
 std::string DidYouMean(const std::string& wrong, const std::vector<std::string>& names);
+// `; did you mean "name"? Units: a, b, name`, or `; units: a, b, name`, of "units".
+std::string Suggest(const std::string& wrong, const std::vector<std::string>& names,
+                    std::string what);
 
 }  // namespace percs

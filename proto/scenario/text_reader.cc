@@ -22,8 +22,8 @@ std::string Explain(const std::string& message) {
       v1::Scenario::descriptor()->file()->pool()->FindMessageTypeByName(match[1]);
   if (type == nullptr) return message;
   const std::vector<std::string> names = FieldNames(type);
-  return fmt::format("{}: unknown field{}; fields here: {}", match[2].str(),
-                     DidYouMean(match[2], names), fmt::join(names, ", "));
+  return fmt::format("{}: unknown field{}", match[2].str(),
+                     Suggest(match[2], names, "fields here"));
 }
 
 class Collector : public google::protobuf::io::ErrorCollector {

@@ -4,6 +4,7 @@
 #include "proto/scenario/build.h"
 #include "proto/scenario/file.h"
 #include "proto/scenario/limits.h"
+#include "proto/scenario/permutation_file.h"
 
 namespace percs {
 namespace {
@@ -35,6 +36,16 @@ absl::StatusOr<std::string> ReadTrace(const v1::Trace& trace, const std::string&
 }
 
 absl::Status InlineFiles(v1::Scenario* scenario, const std::string& directory) {
+  if (!scenario->has_workload()) return absl::OkStatus();
+  v1::Workload* workload = scenario->mutable_workload();
+  for (v1::PatternTraffic* traffic :
+       {workload->has_pattern() ? workload->mutable_pattern() : nullptr,
+        workload->has_background() ? workload->mutable_background() : nullptr}) {
+    if (!traffic || traffic->permutation_file().empty()) continue;
+    auto text = ReadPermutationFile(*traffic, directory);
+    if (!text.ok()) return text.status();
+    traffic->set_inline_permutation(*std::move(text));
+  }
   if (!scenario->workload().has_trace()) return absl::OkStatus();
   v1::Trace* trace = scenario->mutable_workload()->mutable_trace();
   if (trace->has_inline_trace()) return absl::OkStatus();

@@ -110,8 +110,8 @@ CauWorkload BuildCauLoop(const v1::CauLoop& message, const std::vector<TreeSpec>
     for (const std::string& name : Names(message.steps())) {
       const auto it = std::find(steps.begin(), steps.end(), name);
       if (it == steps.end()) {
-        errors->Add(path + ".steps", fmt::format("\"{}\" is no step{}; steps: {}", name,
-                                                 DidYouMean(name, steps), fmt::join(steps, ", ")));
+        errors->Add(path + ".steps",
+                    fmt::format("\"{}\" is no step{}", name, Suggest(name, steps, "steps")));
         return w;
       }
       w.steps.push_back(static_cast<CauStep>(it - steps.begin()));

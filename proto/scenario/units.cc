@@ -127,9 +127,8 @@ absl::Status NoUnit(Quantity quantity, const std::string& text, const Number& nu
 absl::Status UnknownUnit(const Kind& kind, const std::string& text, const std::string& unit) {
   std::vector<std::string> names;
   for (auto it = kind.units.rbegin(); it != kind.units.rend(); ++it) names.push_back(it->name);
-  return absl::InvalidArgumentError(fmt::format("\"{}\" has the unknown unit \"{}\"{}; units: {}",
-                                                text, unit, DidYouMean(unit, names),
-                                                fmt::join(names, ", ")));
+  return absl::InvalidArgumentError(fmt::format("\"{}\" has the unknown unit \"{}\"{}", text, unit,
+                                                Suggest(unit, names, "units")));
 }
 
 std::string WithDecimals(std::int64_t value, std::int64_t scale) {

@@ -88,9 +88,7 @@ class YamlReader {
                                             : path + "." + key.Scalar();
     if (field == nullptr || Hidden(field)) {
       const std::vector<std::string> names = FieldNames(type);
-      Add(key, at,
-          fmt::format("unknown field{}; fields here: {}", DidYouMean(key.Scalar(), names),
-                      fmt::join(names, ", ")));
+      Add(key, at, fmt::format("unknown field{}", Suggest(key.Scalar(), names, "fields here")));
       return;
     }
     const auto [first, fresh] = seen->emplace(key.Scalar(), MarkOf(key.Mark()));

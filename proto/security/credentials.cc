@@ -18,7 +18,7 @@ void Count(Refusal refusal) {
   refusals[static_cast<std::size_t>(refusal)].fetch_add(1, std::memory_order_relaxed);
 }
 
-// gRPC tells nobody that a handshake failed (plaintext, another authority), but logs it; nothing
+// gRPC reports no failed handshake (plaintext, another authority), but logs it; nothing
 // else of what it logs is kept, our own messages say it better.
 void OnGrpcLog(gpr_log_func_args* line) {
   if (std::strstr(line->message, "Handshake failed") != nullptr) Count(Refusal::kHandshake);

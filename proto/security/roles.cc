@@ -1,73 +1,67 @@
 #include "proto/security/roles.h"
 
 #include <algorithm>
-#include <iterator>
-#include <vector>
 
 #include "fmt/format.h"
+#include "percs/v1/control.pb.h"
+#include "percs/v1/endpoint.pb.h"
+#include "percs/v1/link.pb.h"
+#include "percs/v1/options.pb.h"
+#include "percs/v1/ranks.pb.h"
+#include "percs/v1/sync.pb.h"
 
 namespace percs {
 namespace {
 
+using google::protobuf::FileDescriptor;
+
 constexpr const char* kRoleNames[] = {"viewer", "operator", "daemon", "endpoint", "controller"};
 
 constexpr RoleSet kLook(Role::kViewer, Role::kOperator);
-constexpr RoleSet kChange(Role::kOperator);
-constexpr RoleSet kJoin(Role::kDaemon);
-constexpr RoleSet kAttach(Role::kEndpoint, Role::kOperator,
-                          Role::kDaemon);  // percsd --tun, at itself
-constexpr RoleSet kFind(Role::kViewer, Role::kOperator, Role::kEndpoint);
 
-constexpr MethodRoles kMethods[] = {
-    {"/percs.v1.Control/Version", kLook},
-    {"/percs.v1.Control/Status", kLook},
-    {"/percs.v1.Control/Apply", kChange},
-    {"/percs.v1.Control/WatchRun", kLook},
-    {"/percs.v1.Control/GetResult", kLook},
-    {"/percs.v1.Control/Stop", kChange},
-    {"/percs.v1.Control/Reset", kChange},
-    {"/percs.v1.Control/Shutdown", kChange},
-    {"/percs.v1.Control/ListLinks", kLook},
-    {"/percs.v1.Control/GetRoutes", kLook},
-    {"/percs.v1.Control/DumpRoutes", kLook},
-    {"/percs.v1.Control/LoadRoutes", kChange},
-    {"/percs.v1.Control/GetCounters", kLook},
-    {"/percs.v1.Control/InjectLinkFault", kChange},
-    {"/percs.v1.Control/InjectFault", kChange},
-    {"/percs.v1.Control/CreateFault", kChange},
-    {"/percs.v1.Control/UpdateFault", kChange},
-    {"/percs.v1.Control/DeleteFault", kChange},
-    {"/percs.v1.Control/ListFaults", kLook},
-    {"/percs.v1.Control/ResetFaults", kChange},
-    {"/percs.v1.Control/ResetArbiters", kChange},
-    {"/percs.v1.Control/HoldFault", kChange},
-    {"/percs.v1.Control/RepeatWorkload", kChange},
-    {"/percs.v1.Control/BreakStreams", kChange},
-    {"/percs.v1.Control/Pause", kChange},
-    {"/percs.v1.Control/Resume", kChange},
-    {"/percs.v1.Control/StepTime", kChange},
-    {"/percs.v1.Control/SetPace", kChange},
-    {"/percs.v1.Control/WatchEvents", kLook},
-    {"/percs.v1.Control/GetHealth", kLook},
-    {"/percs.v1.Control/PreviewFault", kLook},
-    {"/percs.v1.Control/Trace", kChange},
-    {"/percs.v1.Control/GetTrace", kLook},
-    {"/percs.v1.Control/CreateTree", kChange},
-    {"/percs.v1.Control/DeleteTree", kChange},
-    {"/percs.v1.Control/ListTrees", kLook},
-    {"/percs.v1.Control/Observe", kChange},
-    {"/percs.v1.Control/FindHub", kFind},
-    {"/percs.v1.Sync/Join", kJoin},
-    {"/percs.v1.Sync/Session", kJoin},
-    {"/percs.v1.Link/Exchange", kJoin},
-    {"/percs.v1.Endpoint/Attach", kAttach},
-    {"/percs.v1.Endpoint/ListWindows", kFind},
-    {"/percs.v1.Endpoint/Detach", kAttach},
-    {"/percs.v1.Endpoint/FindNodes", kFind},
-    {"/grpc.health.v1.Health/Check", kAnybody},
-    {"/grpc.health.v1.Health/Watch", kAnybody},
-    {"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", kLook},
-};
+RoleSet RolesOf(v1::Access access) {
+  switch (access) {
+    case v1::ACCESS_LOOK:
+      return kLook;
+    case v1::ACCESS_CHANGE:
+      return RoleSet(Role::kOperator);
+    case v1::ACCESS_JOIN:
+      return RoleSet(Role::kDaemon);
+    case v1::ACCESS_ATTACH:
+      return RoleSet(Role::kEndpoint, Role::kOperator, Role::kDaemon);
+    case v1::ACCESS_FIND:
+      return RoleSet(Role::kViewer, Role::kOperator, Role::kEndpoint);
+    default:
+      return RoleSet();
+  }
+}
+
+void AddServices(const FileDescriptor* file, std::vector<MethodRoles>* all) {
+  for (int i = 0; i < file->service_count(); ++i) {
+    const auto* service = file->service(i);
+    for (int m = 0; m < service->method_count(); ++m) {
+      const auto* method = service->method(m);
+      const v1::Access access = method->options().GetExtension(v1::access);
+      if (access == v1::ACCESS_UNSPECIFIED) continue;
+      all->push_back(
+          {fmt::format("/{}/{}", service->full_name(), method->name()), RolesOf(access)});
+    }
+  }
+}
+
+std::vector<MethodRoles> ReadAll() {
+  std::vector<MethodRoles> all;
+  AddServices(v1::StatusRequest::descriptor()->file(), &all);
+  AddServices(v1::JoinRequest::descriptor()->file(), &all);
+  AddServices(v1::LinkMessage::descriptor()->file(), &all);
+  AddServices(v1::FromProgram::descriptor()->file(), &all);
+  AddServices(v1::BeginRanksRequest::descriptor()->file(), &all);
+  // Services of gRPC itself.
+  all.push_back({"/grpc.health.v1.Health/Check", kAnybody});
+  all.push_back({"/grpc.health.v1.Health/Watch", kAnybody});
+  all.push_back({"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", kLook});
+  return all;
+}
 
 }  // namespace
 
@@ -91,12 +85,16 @@ std::string RoleSet::ToString() const {
   return fmt::format("{}", fmt::join(names, " or "));
 }
 
-absl::Span<const MethodRoles> AllMethodRoles() { return kMethods; }
+const std::vector<MethodRoles>& AllMethodRoles() {
+  static const auto* const all = new std::vector<MethodRoles>(ReadAll());
+  return *all;
+}
 
 const MethodRoles* FindMethodRoles(const std::string& method) {
-  const auto* const found = std::find_if(std::begin(kMethods), std::end(kMethods),
-                                         [&](const MethodRoles& m) { return method == m.method; });
-  return found == std::end(kMethods) ? nullptr : found;
+  const std::vector<MethodRoles>& all = AllMethodRoles();
+  const auto found = std::find_if(all.begin(), all.end(),
+                                  [&](const MethodRoles& m) { return method == m.method; });
+  return found == all.end() ? nullptr : &*found;
 }
 
 }  // namespace percs

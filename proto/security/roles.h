@@ -1,12 +1,12 @@
-// Who may call what. A certificate proves one role; the table in roles.cc has every method there
-// is.
+// Who may call what. A certificate proves one role; the option `access` of a method says which
+// roles may call it (percs/v1/options.proto).
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
 
 namespace percs {
 
@@ -43,10 +43,11 @@ inline constexpr RoleSet kAnybody(Role::kViewer, Role::kOperator, Role::kDaemon,
                                   Role::kController);
 
 struct MethodRoles {
-  const char* method;  // as in HTTP/2's :path, "/percs.v1.Control/Status"
+  std::string method;  // as in HTTP/2's :path, "/percs.v1.Control/Status"
   RoleSet roles;
 };
-absl::Span<const MethodRoles> AllMethodRoles();
+// Of all services that processes have.
+const std::vector<MethodRoles>& AllMethodRoles();
 // Null: no role may call it.
 const MethodRoles* FindMethodRoles(const std::string& method);
 

@@ -54,7 +54,7 @@ struct PlanTimes {
   double plan = 0, check = 0, replan_d = 0, replan_l = 0, check_failed = 0;
 };
 
-// Plans and proves all tables, then plans anew for one dead D link and one dead L link.
+// Plans and proves all tables, then plans again for one dead D link and one dead L link.
 absl::Status TimePlans(const Topology& topology, PlanTimes* times) {
   Planner planner(topology);
   Stopwatch watch;

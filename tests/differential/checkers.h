@@ -15,7 +15,8 @@ namespace percs::reference {
 std::vector<std::string> CheckConservation(const std::vector<NodeStats>& nodes);
 // Flits of a packet leave each output in order, from 0 to the tail, and no other packet uses its VC
 // in between; commitments of an output do not overlap. Where links failed, a cut packet never ends
-// on its VC, and the next one may start there.
+// on its VC, and the next one, or a copy of the same multicast packet from another input, may start
+// there.
 std::vector<std::string> CheckFlitOrder(const std::vector<std::vector<ReferenceGrant>>& grants,
                                         const P7ihParameters& parameters, bool links_failed);
 // Every output VC is the lowest position strictly above the one the packet came in on; `topology`

@@ -53,6 +53,17 @@ TEST(Checkers, FlitOrderSeesAnotherPacketOnAnOpenVc) {
   EXPECT_THAT(Order(grants), IsEmpty());
 }
 
+TEST(Checkers, FlitOrderLetsACopyFromAnotherInputFollowOneThatWasCut) {
+  Grants grants = RightGrants();
+  grants[0][1].first_flit = 0;
+  grants[0][1].input = 33;
+  EXPECT_THAT(Order(grants), ElementsAre(HasSubstr("VC of another packet or copy")));
+  EXPECT_THAT(CheckFlitOrder(grants, P7ihParameters{}, /*links_failed=*/true), IsEmpty());
+  grants[0][1].input = grants[0][0].input;
+  EXPECT_THAT(CheckFlitOrder(grants, P7ihParameters{}, /*links_failed=*/true),
+              ElementsAre(HasSubstr("sent twice")));
+}
+
 TEST(Checkers, FlitOrderSeesOverlappingCommitments) {
   Grants grants = RightGrants();
   grants[0][1].time = 100 + 2 * 5'334 - 1;

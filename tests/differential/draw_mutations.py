@@ -17,15 +17,12 @@ import pathlib
 import random
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import mutate  # noqa: E402
-
-TIME_LIMIT_SECONDS = 300  # of the tests; a mutant may well run for ever
+import mutation_trial  # noqa: E402
 
 # What the tests of a program are to notice: files, the program, its tests.
 Part = collections.namedtuple("Part", "files target tests")
@@ -49,9 +46,6 @@ PARTS = {
     "sessions": Part("daemon/stream/session.h", "shell_test", "Session*"),
     "matching": Part("client/mpi/matching.cc client/mpi/flows.cc", "mpi_test", "*"),
 }
-COPIED = ["CMakeLists.txt", "CMakePresets.json", "emulator", "proto", "daemon", "client", "deploy",
-          "tests"]
-
 # One line of a file, changed.
 Drawn = collections.namedtuple("Drawn", "operator file line old new")
 Verdict = collections.namedtuple("Verdict", "drawn outcome detail seconds")
@@ -139,54 +133,14 @@ def draw(root, files, seed):
                 yield sites.pop()
 
 
-class Trial:
-    """Builds and tests a folder with a mutation in place."""
-
-    def __init__(self, folder, build, test, limit=TIME_LIMIT_SECONDS):
-        self.folder, self.build, self.test = pathlib.Path(folder), build, test
-        self.limit = limit
-
-    def execute(self, command, limit=None):
-        """Exit code, None when it ran over its time, and what it printed."""
-        try:
-            result = subprocess.run(command, cwd=self.folder, stdin=subprocess.DEVNULL,
-                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                    timeout=limit, check=False)
-        except subprocess.TimeoutExpired:
-            return None, ""
-        return result.returncode, result.stdout.decode(errors="replace")
-
-    def unchanged(self):
-        """RuntimeError unless what was not changed builds and passes."""
-        for command in (self.build, self.test):
-            code, text = self.execute(command)
-            if code != 0:
-                raise RuntimeError(f"unchanged, it fails: {' '.join(command)}\n{text[-4000:]}")
-
-    def verdict(self, drawn):
-        path = self.folder / drawn.file
-        original = path.read_text()
-        lines = original.split("\n")
+def verdict_on(trial, drawn):
+    def edit(text):
+        lines = text.split("\n")
         assert lines[drawn.line - 1] == drawn.old, f"{drawn.file}:{drawn.line} has changed"
         lines[drawn.line - 1] = drawn.new
-        start = time.monotonic()
-        path.write_text("\n".join(lines))
-        try:
-            outcome, detail = self.outcome()
-        finally:
-            path.write_text(original)
-        return Verdict(drawn, outcome, detail, time.monotonic() - start)
-
-    def outcome(self):
-        if self.execute(self.build)[0] != 0:
-            return "does not compile", ""
-        code, text = self.execute(self.test, self.limit)
-        if code is None:
-            return "killed", f"ran for more than {self.limit} s"
-        if code == 0:
-            return "survived", ""
-        failed = re.search(r"^\[  FAILED  \] (\S+)", text, re.M)
-        return "killed", failed.group(1).rstrip(",") if failed else f"exit code {code}"
+        return "\n".join(lines)
+    start = time.monotonic()
+    return Verdict(drawn, *trial.outcome(drawn.file, edit), time.monotonic() - start)
 
 
 def campaign(trial, drawn, count, say=print):
@@ -195,7 +149,7 @@ def campaign(trial, drawn, count, say=print):
     for mutation in drawn:
         if len(verdicts) == count:
             break
-        verdict = trial.verdict(mutation)
+        verdict = verdict_on(trial, mutation)
         if verdict.outcome != "does not compile":
             verdicts.append(verdict)
         say(f"{mutation.file}:{mutation.line} {mutation.operator}: {verdict.outcome} "
@@ -208,29 +162,6 @@ def score(verdicts):
     """Percent that tests noticed; of none, all."""
     killed = sum(verdict.outcome == "killed" for verdict in verdicts)
     return 100 * killed / len(verdicts) if verdicts else 100.0
-
-
-def prepare(part, scratch, jobs):
-    """A copy of the sources in `scratch`, built and shown to pass.
-
-    What is to be changed is compiled by itself, the rest in units of many files.
-    """
-    for name in COPIED:
-        source, target = mutate.ROOT / name, scratch / name
-        if source.is_dir():
-            shutil.copytree(source, target, dirs_exist_ok=True)
-        else:
-            shutil.copyfile(source, target)
-    trial = Trial(scratch, ["cmake", "--build", "build", "-j", str(jobs), "--target", part.target],
-                  [f"build/bin/{part.target}", f"--gtest_filter={part.tests}", "--gtest_fail_fast"])
-    alone = [str(path.relative_to(mutate.ROOT)) for each in PARTS.values()
-             for path in paths_of(mutate.ROOT, each.files) if path.suffix == ".cc"]
-    code, text = trial.execute(["cmake", "--preset", "release", "-B", "build", "-DPERCS_BENCH=OFF",
-                                "-DPERCS_ALONE=" + ";".join(sorted(alone))])
-    if code != 0:
-        raise RuntimeError(text[-4000:])
-    trial.unchanged()
-    return trial
 
 
 def parse_arguments():
@@ -254,24 +185,28 @@ def main():
     options = parse_arguments()
     if options.list:
         for name, part in PARTS.items():
-            count = sum(len(sites) for sites in sites_of(mutate.ROOT, part.files).values())
+            count = sum(len(sites) for sites in sites_of(mutation_trial.ROOT, part.files).values())
             print(f"{name:14} {count:5} mutations  {part.files}; {part.target} {part.tests}")
         return 0
     if options.dry:
         for name in options.parts:
-            drawn = draw(mutate.ROOT, PARTS[name].files, options.seed)
+            drawn = draw(mutation_trial.ROOT, PARTS[name].files, options.seed)
             for _, mutation in zip(range(options.count), drawn):
                 print(f"{mutation.file}:{mutation.line} {mutation.operator}\n"
                       f"   - {mutation.old.strip()}\n   + {mutation.new.strip()}")
         return 0
     scratch = options.scratch or pathlib.Path(tempfile.mkdtemp(prefix="percs-drawn-"))
     scratch.mkdir(parents=True, exist_ok=True)
+    # Of all parts, so that the next part finds the units of many files as they are.
+    alone = [str(path.relative_to(mutation_trial.ROOT)) for part in PARTS.values()
+             for path in paths_of(mutation_trial.ROOT, part.files) if path.suffix == ".cc"]
     rows, every = [], []
     try:
         for name in options.parts:
             part = PARTS[name]
-            trial = prepare(part, scratch, options.jobs)
-            verdicts = campaign(trial, draw(mutate.ROOT, part.files, options.seed), options.count)
+            trial = mutation_trial.prepare(scratch, part.target, part.tests, alone, options.jobs)
+            drawn = draw(mutation_trial.ROOT, part.files, options.seed)
+            verdicts = campaign(trial, drawn, options.count)
             every += verdicts
             rows.append(f"{name:14} {score(verdicts):5.1f} % of {len(verdicts)} noticed")
     finally:

@@ -9,18 +9,17 @@ Exit code 0: all were caught. 1: one survived, or no longer applies (then choose
 
 import argparse
 import collections
+import concurrent.futures
 import os
 import pathlib
+import queue
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-COPIED = ["CMakeLists.txt", "emulator", "tests/CMakeLists.txt", "tests/support",
-          "tests/differential", "tests/soak"]
-TIME_LIMIT_SECONDS = 300  # of one campaign; a mutant may well run for ever
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import mutation_trial  # noqa: E402
 
 # What it breaks, in which file, the line as it stands there once, and the line instead.
 Mutation = collections.namedtuple("Mutation", "title file old new")
@@ -80,6 +79,10 @@ MUTATIONS = [Mutation(*m) for m in (
      "emulator/isr/source_route.cc",
      "constexpr std::uint64_t kDirectHops = 3, kIndirectHops = 5;",
      "constexpr std::uint64_t kDirectHops = 1, kIndirectHops = 5;"),
+    ("a congestion bit is set one flit late",
+     "emulator/isr/congestion.cc",
+     "waiting[i] = waiting[i] >= threshold ? 1 : 0;",
+     "waiting[i] = waiting[i] > threshold ? 1 : 0;"),
     ("W does not limit ejection",
      "emulator/hfi/hfi.cc",
      "    w_out_free_ = at + packet->length * context_.parameters->w_flit_time;",
@@ -135,86 +138,40 @@ MUTATIONS = [Mutation(*m) for m in (
 
 def applies(mutation):
     """Whether the sources still hold the line, once."""
-    return (ROOT / mutation.file).read_text().count(mutation.old + "\n") == 1
+    return (mutation_trial.ROOT / mutation.file).read_text().count(mutation.old + "\n") == 1
 
 
-class Copy:
-    """The engine and its differential tests in a folder of their own, to be changed and built."""
+class Mutants:
+    """Tries mutations in copies of the sources, `jobs` at a time."""
 
     def __init__(self, folder, jobs=2, networks=600, seed=1):
-        self.folder, self.jobs = pathlib.Path(folder), jobs
-        self.environment = dict(os.environ, PERCS_SEED=str(seed), PERCS_NETWORKS=str(networks),
-                                PERCS_SHRINK="0")
+        """RuntimeError if the unchanged sources do not build and pass."""
+        environment = {"PERCS_SEED": str(seed), "PERCS_NETWORKS": str(networks),
+                       "PERCS_SHRINK": "0"}
+        alone = [mutation.file for mutation in MUTATIONS if mutation.file.endswith(".cc")]
+        self.free = queue.SimpleQueue()
+        self.pool = concurrent.futures.ThreadPoolExecutor(jobs)
+        for number in range(jobs):  # the second finds what the first compiled in the cache
+            self.free.put(mutation_trial.prepare(pathlib.Path(folder) / str(number),
+                                                 "differential_test", "Differential.*", alone, jobs,
+                                                 environment))
 
-    def prepare(self):
-        """Builds the unchanged copy and shows that the campaign passes. RuntimeError if not."""
-        self._write()
-        self._run(["cmake", "-S", ".", "-B", "build", "-G", "Ninja", "-DPERCS_SHELL=OFF",
-                   "-DPERCS_BENCH=OFF"], "configure.log")
-        self._build()
-        failure = self._campaign()
-        if failure:
-            raise RuntimeError(f"the unchanged engine fails: {failure}")
+    def close(self):
+        """Waits for what is under way; what has not begun is left out."""
+        self.pool.shutdown(cancel_futures=True)
 
-    def failure_with(self, mutation):
-        """How the campaign fails with the mutation in place; "" if it does not notice."""
-        path = self.folder / mutation.file
-        original = path.read_text()
-        path.write_text(original.replace(mutation.old + "\n", mutation.new + "\n"))
+    def submit(self, mutation):
+        """A future of (outcome, what noticed it, seconds); see Trial.outcome."""
+        return self.pool.submit(self._outcome, mutation)
+
+    def _outcome(self, mutation):
+        trial, start = self.free.get(), time.monotonic()
         try:
-            self._build()
-            return self._campaign()
+            outcome, why = trial.outcome(
+                mutation.file, lambda text: text.replace(mutation.old + "\n", mutation.new + "\n"))
         finally:
-            path.write_text(original)
-
-    def _write(self):
-        """Only what differs, so that a kept folder compiles again only what changed."""
-        wanted = set()
-        for name in COPIED:
-            source = ROOT / name
-            for path in source.rglob("*") if source.is_dir() else [source]:
-                if path.is_dir():
-                    continue
-                target = self.folder / path.relative_to(ROOT)
-                wanted.add(target)
-                if target.exists() and target.read_bytes() == path.read_bytes():
-                    continue
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(path, target)
-        for name in COPIED:
-            for path in (self.folder / name).rglob("*"):
-                if path.is_file() and path not in wanted:
-                    path.unlink()
-
-    def _execute(self, command, log, limit=None):
-        with open(self.folder / log, "wb") as output:
-            return subprocess.run(command, cwd=self.folder, stdin=subprocess.DEVNULL,
-                                  stdout=output, stderr=subprocess.STDOUT, timeout=limit,
-                                  env=self.environment, check=False).returncode
-
-    def _text(self, log):
-        return (self.folder / log).read_text(errors="replace")
-
-    def _run(self, command, log):
-        if self._execute(command, log) != 0:
-            raise RuntimeError(f"{' '.join(command)}\n{self._text(log)[-4000:]}")
-
-    def _build(self):
-        self._run(["cmake", "--build", "build", "-j", str(self.jobs), "--target",
-                   "differential_test"], "build.log")
-
-    def _campaign(self):
-        command = ["build/bin/differential_test", "--gtest_filter=Differential.*",
-                   "--gtest_fail_fast"]
-        try:
-            code = self._execute(command, "campaign.log", TIME_LIMIT_SECONDS)
-        except subprocess.TimeoutExpired:
-            return f"ran for more than {TIME_LIMIT_SECONDS} s"
-        if code == 0:
-            return ""
-        told = [line for line in self._text("campaign.log").splitlines()
-                if line.startswith(("network ", "flap ")) or ": bug: " in line]
-        return told[0][:300] if told else f"exit code {code}"
+            self.free.put(trial)
+        return outcome, why, time.monotonic() - start
 
 
 def parse_arguments():
@@ -230,28 +187,23 @@ def parse_arguments():
 def main():
     options = parse_arguments()
     scratch = options.scratch or pathlib.Path(tempfile.mkdtemp(prefix="percs-mutate-"))
-    scratch.mkdir(parents=True, exist_ok=True)
-    copy = Copy(scratch, options.jobs, options.networks, options.seed)
-    missed = tried = 0
+    chosen = [(number, mutation) for number, mutation in enumerate(MUTATIONS, 1)
+              if options.only in (None, number)]
+    caught = 0
     try:
-        copy.prepare()
-        for number, mutation in enumerate(MUTATIONS, 1):
-            if options.only not in (None, number):
-                continue
-            start, failure = time.monotonic(), ""
+        mutants = Mutants(scratch, options.jobs, options.networks, options.seed)
+        futures = [mutants.submit(mutation) for _, mutation in chosen]
+        for (number, mutation), future in zip(chosen, futures):
+            outcome, why, seconds = future.result()
             if not applies(mutation):
-                verdict = f"DOES NOT APPLY: {mutation.file} must hold once: {mutation.old.strip()}"
-            else:
-                failure = copy.failure_with(mutation)
-                verdict = f"caught: {failure}" if failure else "SURVIVED"
-            tried, missed = tried + 1, missed + (not failure)
-            print(f"{number:2} {mutation.title} ({time.monotonic() - start:.0f} s)\n   {verdict}",
-                  flush=True)
+                outcome, why = "DOES NOT APPLY", f"{mutation.file} must hold once: {mutation.old}"
+            caught += outcome == "killed"
+            print(f"{number:2} {mutation.title} ({seconds:.0f} s)\n   {outcome}: {why}", flush=True)
     finally:
         if not options.scratch:
             shutil.rmtree(scratch, ignore_errors=True)
-    print(f"{tried - missed} of {tried} mutations caught")
-    return 1 if missed else 0
+    print(f"{caught} of {len(chosen)} mutations caught")
+    return 0 if caught == len(chosen) else 1
 
 
 if __name__ == "__main__":

@@ -33,6 +33,7 @@ class Generator {
     MakeGroups();
     if (Chance(tight_ ? 80 : 50)) MakeFaults();
     MakeRoutes();
+    MakeAdaptive();
     scenario_.reroute = !scenario_.faults.empty() && Chance(50);
     MakeErrors();
     MakeCables();
@@ -191,6 +192,25 @@ class Generator {
       if (Chance(50)) packet.route = MakeRoute();
     }
   }
+  // A stream of its own: all else of a network stays what it was.
+  void MakeAdaptive() {
+    RandomStream random(scenario_.seed, "adaptive");
+    P7ihParameters& p = scenario_.parameters;
+    p.congestion_period = (5'000 + random.Below(100'000)) / grid_ * grid_;
+    p.congestion_threshold = 1 + static_cast<int>(random.Below(16));
+    const auto choose = [&](RouteSetting* route) {
+      if (route->mode != RouteMode::kAdaptive) return;
+      route->adaptive = static_cast<AdaptiveAlgorithm>(random.Below(3));
+    };
+    choose(&scenario_.routing.fifo);
+    choose(&scenario_.routing.rdma);
+    for (ScriptedPacket& packet : std::get<ScriptedWorkload>(scenario_.workload).packets) {
+      if (!packet.route) continue;
+      choose(&*packet.route);
+      if (!CheckReports(*packet.route, scenario_.routing.reports()).ok())
+        packet.route->adaptive = AdaptiveAlgorithm::kUgalL;
+    }
+  }
   NodeId Other(NodeId node) { return (node + Range(1, nodes_ - 1)) % nodes_; }
   WindowId Window(int windows) {
     const int i = Range(0, windows - 1);  // over both HFIs and their four ports
@@ -317,8 +337,9 @@ class Generator {
 };
 
 std::string DescribeRoute(const RouteSetting& r) {
-  return fmt::format("{} random={} middle={} threshold={}", RouteModeName(r.mode),
-                     r.selection == MiddleSelection::kRandom, r.middle, r.adaptive_threshold);
+  return fmt::format("{} random={} middle={} threshold={} adaptive={}", RouteModeName(r.mode),
+                     r.selection == MiddleSelection::kRandom, r.middle, r.adaptive_threshold,
+                     AdaptiveName(r.adaptive));
 }
 
 std::string DescribeLink(const char* name, const LinkParameters& link) {

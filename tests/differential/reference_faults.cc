@@ -88,6 +88,7 @@ void Network::UpdateLink(LinkEnd one) {
       ReceiverDown(hub, end.port);
       SenderDown(hub, end.port);
     }
+    CongestionLinkChanged(hub, end.port, up);
     Wake(end.node, now_);
   }
 }

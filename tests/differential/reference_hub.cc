@@ -420,7 +420,8 @@ void Network::NoteGrant(Hub& hub, PortId port, const Output& output, const Buffe
   result_.nodes[hub.id].grants.push_back({sent.start, port, buffer.port, packet.output_vc,
                                           static_cast<VcId>(IsHfi(buffer.port) ? 0 : buffer.lane),
                                           packet.packet->script.source, packet.packet->sequence,
-                                          static_cast<int>(packet.next), count, tail, continued});
+                                          static_cast<int>(packet.next), count, tail, continued,
+                                          topology_.is_group(packet.packet->script.destination)});
 
   Coverage& coverage = result_.coverage;
   coverage.continuations += continued;

@@ -67,6 +67,7 @@ void Network::ScheduleInput(const ReferenceInput& input) {
     LinkAt(cable.link.node, cable.link.port).wire = cable.wire;
   ScheduleFaults(input.faults);
   if (input.service.any()) ScheduleService(input.service);
+  if (routing_.reports() != CongestionReport::kNone) ScheduleLook(parameters_.congestion_period);
   for (const TableSwitch& change : input.tables) {
     Schedule(change.at, kEpoch, 0, 0, 0, [this, tables = change.tables] { tables_ = tables; });
   }
@@ -116,6 +117,7 @@ ReferenceResult Network::Run() {
                 std::tuple(event.key().time, event.key().order));
     previous = event.key();
     now_ = event.key().time;
+    if (event.key().order != kCongestion) result_.end = now_;
     ++result_.events;
     event.mapped()();
   }
@@ -123,7 +125,6 @@ ReferenceResult Network::Run() {
 }
 
 ReferenceResult Network::Finish() {
-  result_.end = now_;
   for (Hub& hub : hubs_) {
     for (auto& [key, buffer] : hub.buffers) result_.resident_packets += buffer.packets.size();
     for (auto& [port, output] : hub.outputs) {
@@ -188,6 +189,10 @@ void VisitCoverage(const Coverage& c, Visit&& visit) {
   visit("indirect_went_direct", c.indirect_went_direct);
   visit("adaptive_direct", c.adaptive_direct);
   visit("adaptive_indirect", c.adaptive_indirect);
+  visit("congestion_reports", c.congestion_reports);
+  visit("congestion_reports_lost", c.congestion_reports_lost);
+  visit("pb_direct", c.pb_direct);
+  visit("pb_indirect", c.pb_indirect);
   visit("multicasts", c.multicasts);
   visit("branches", c.branches);
   visit("branches_dropped", c.branches_dropped);

@@ -145,6 +145,9 @@ struct Hub {
   std::map<std::tuple<int, TableKind, int>, int> route_pointers;
   std::map<std::pair<int, int>, int> middle_pointers;  // (HFI port, destination supernode)
   RandomStream routing;
+  std::map<PortId, std::uint64_t> d_state;  // of D ports, as of the last look (B.12)
+  // (L port, D port of the hub behind it): its state as told, and when that was sent
+  std::map<std::pair<PortId, PortId>, std::pair<std::uint64_t, Time>> told;
   std::uint64_t created = 0;
   std::array<ServiceLane, kPorts> service;
   std::vector<ServiceRequest> requests;
@@ -187,6 +190,7 @@ class Network {
  private:
   // Order of events at one instant (rule 2); a hub settles and arbitrates after all its inputs.
   enum Class {
+    kCongestion,
     kFault,
     kEpoch,
     kCredit,
@@ -239,9 +243,16 @@ class Network {
   int OtherSupernode(const Hub& hub, int number, int destination);
   int IndirectCandidate(Hub& hub, PortId hfi_port, const Packet& packet,
                         const RouteSetting& setting);
-  bool AdaptiveTakesIndirect(Hub& hub, PortId hfi_port, int destination, int middle, int threshold);
+  bool AdaptiveTakesIndirect(Hub& hub, PortId hfi_port, int destination, int middle,
+                             const RouteSetting& setting);
   PortMask Entry(const Hub& hub, PortId input, TableKind table, bool intra, int index);
   PortId Choose(Hub& hub, PortId input, TableKind table, int supernode, PortMask mask, bool move);
+  // reference_congestion.cc: B.12.
+  void ScheduleLook(Time at);
+  void Look(Hub& hub);
+  void TellCongestion(Hub& hub, PortId port, PortId d);
+  void CongestionLinkChanged(Hub& hub, PortId port, bool up);
+  std::uint64_t WaitingBehind(const Hub& hub, PortId output, int supernode) const;
   // reference_hub.cc: B.4 and B.5.
   void RoutePacket(Hub& hub, PortId input, int input_vc, QueuedPacket* packet, bool source);
   void Announce(NodeId node, PortId port, int vc, std::uint64_t generation,

@@ -54,6 +54,7 @@ struct ReferenceGrant {
   std::uint64_t sequence = 0;
   int first_flit = 0, flits = 0;
   bool tail = false, continued = false;
+  bool multicast = false;
 };
 
 struct ReferenceNode {
@@ -93,8 +94,10 @@ struct Coverage {
   std::uint64_t middles_closed = 0;                      // a candidate that was not open
   std::uint64_t indirect_went_direct = 0;                // no middle was open
   std::uint64_t adaptive_direct = 0, adaptive_indirect = 0;
-  std::uint64_t multicasts = 0, branches = 0;  // replicated
-  std::uint64_t branches_dropped = 0;          // at once
+  std::uint64_t congestion_reports = 0, congestion_reports_lost = 0;  // with their link
+  std::uint64_t pb_direct = 0, pb_indirect = 0;                       // the bits differed
+  std::uint64_t multicasts = 0, branches = 0;                         // replicated
+  std::uint64_t branches_dropped = 0;                                 // at once
   std::uint64_t multicasts_truncated = 0;
   std::uint64_t multicasts_overtaking = 0;  // whole before, or with, one ahead in the same buffer
   std::uint64_t replays = 0, replays_in_a_row = 0, replays_exhausted = 0;

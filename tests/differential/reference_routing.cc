@@ -156,20 +156,33 @@ int Network::IndirectCandidate(Hub& hub, PortId hfi_port, const Packet& packet,
 }
 
 bool Network::AdaptiveTakesIndirect(Hub& hub, PortId hfi_port, int destination, int middle,
-                                    int threshold) {
-  const auto waiting = [&](TableKind table, int supernode, PortMask mask) {
-    const PortId output = Choose(hub, hfi_port, table, supernode, mask, /*move=*/false);
-    std::int64_t flits = 0;
+                                    const RouteSetting& setting) {
+  const PortMask direct = Entry(hub, hfi_port, TableKind::kDirect, false, destination);
+  if (direct == 0) return true;
+  const PortMask indirect = Entry(hub, hfi_port, TableKind::kIndirect, false, middle);
+  const PortId one = Choose(hub, hfi_port, TableKind::kDirect, destination, direct, false);
+  const PortId other = Choose(hub, hfi_port, TableKind::kIndirect, middle, indirect, false);
+  const std::uint64_t behind_one = WaitingBehind(hub, one, destination);
+  const std::uint64_t behind_other = WaitingBehind(hub, other, middle);
+  if (setting.adaptive == AdaptiveAlgorithm::kPb) {
+    const std::uint64_t from = routing_.reports() == CongestionReport::kBits
+                                   ? 1
+                                   : static_cast<std::uint64_t>(parameters_.congestion_threshold);
+    const bool congested = behind_one >= from;
+    if (congested != (behind_other >= from)) {
+      ++(congested ? result_.coverage.pb_indirect : result_.coverage.pb_direct);
+      return congested;
+    }
+  }
+  const auto waiting = [&](PortId output, std::uint64_t behind) {
+    std::uint64_t flits = setting.adaptive == AdaptiveAlgorithm::kUgalG ? behind : 0;
     for (HfiPort& port : hub.hfi) {
       for (const auto& queued : port.send[output]) flits += queued->packet->flits;
     }
     return flits;
   };
-  const PortMask direct = Entry(hub, hfi_port, TableKind::kDirect, false, destination);
-  if (direct == 0) return true;
-  const PortMask indirect = Entry(hub, hfi_port, TableKind::kIndirect, false, middle);
-  return 3 * waiting(TableKind::kDirect, destination, direct) >
-         5 * waiting(TableKind::kIndirect, middle, indirect) + threshold;
+  return 3 * waiting(one, behind_one) >
+         5 * waiting(other, behind_other) + static_cast<std::uint64_t>(setting.adaptive_threshold);
 }
 
 void Network::ChooseMode(Hub& hub, PortId hfi_port, Packet& packet) {
@@ -187,8 +200,8 @@ void Network::ChooseMode(Hub& hub, PortId hfi_port, Packet& packet) {
     const int middle = IndirectCandidate(hub, hfi_port, packet, setting);
     const bool adaptive = setting.mode == RouteMode::kAdaptive;
     const bool taken =
-        middle >= 0 && (!adaptive || AdaptiveTakesIndirect(hub, hfi_port, destination, middle,
-                                                           setting.adaptive_threshold));
+        middle >= 0 &&
+        (!adaptive || AdaptiveTakesIndirect(hub, hfi_port, destination, middle, setting));
     if (adaptive) ++(taken ? coverage.adaptive_indirect : coverage.adaptive_direct);
     if (middle < 0) ++coverage.indirect_went_direct;
     if (!taken) return;

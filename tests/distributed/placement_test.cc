@@ -32,6 +32,13 @@ const Case kCases[] = {
     {"SupernodesOverDLinks",
      "topology: {supernodes: 4, drawers: 2, hubs: 4, d_links_per_pair: 3}\n"
      "workload: {pattern: {pattern: uniform, load: 0.3, measure: 6us}}"},
+    {"AdaptiveByCongestionReports",
+     "topology: {supernodes: 4, drawers: 2, hubs: 4}\n"
+     "routing: {fifo: {mode: adaptive, selection: random, adaptive: pb}}\n"
+     "workload: {pattern: {pattern: adversarial, load: 0.03, warm_up: 2us, measure: 6us}}\n"
+     "faults:\n"
+     "- {at: 2us, link_down: sn0-d0-h0/sn0-d0-h1}\n"
+     "- {at: 4us, link_up: sn0-d0-h0/sn0-d0-h1}"},
     {"CutsUnderLoad",
      "workload: {all_to_all: {bytes: 16KiB}}\n"
      "faults:\n"

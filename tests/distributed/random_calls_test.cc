@@ -88,7 +88,7 @@ TEST_F(RandomCalls, ADaemonAnswersAllWithAStatus) {
   PERCS_TRACE_SEED();
   ASSERT_TRUE(cluster_->WaitUntilJoined());
   StartRun();
-  CallAll(cluster_->daemon_address(0), "Link Endpoint");
+  CallAll(cluster_->daemon_address(0), "Link Endpoint Ranks");
   v1::VersionReply reply;
   EXPECT_TRUE(cluster_->Call(&v1::Control::Stub::Version, v1::VersionRequest(), &reply).ok());
 }

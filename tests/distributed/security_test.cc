@@ -76,8 +76,8 @@ std::set<std::string> SecurityTest::MethodsAt(const std::string& address, Role s
   EXPECT_TRUE(status.ok()) << status.error_message();
   std::set<std::string> methods;
   const auto* const pool = google::protobuf::DescriptorPool::generated_pool();
-  for (const char* known :
-       {"percs.v1.Control", "percs.v1.Sync", "percs.v1.Link", "percs.v1.Endpoint"}) {
+  for (const char* known : {"percs.v1.Control", "percs.v1.Sync", "percs.v1.Link",
+                            "percs.v1.Endpoint", "percs.v1.Ranks"}) {
     if (list.find(known) == std::string::npos) continue;
     const auto* const service = pool->FindServiceByName(known);
     for (int i = 0; i < service->method_count(); ++i) {

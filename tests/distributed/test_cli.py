@@ -777,6 +777,11 @@ class ControlTest(CliTest):
             self.assertGreaterEqual(len(packets), count)
             self.assertTrue(all(p["destination"] == "sn0-d1-h0" for p in packets))
             self.assertTrue(any(p["deliveries"] for p in packets))
+        self.good("step", "1us", "--wait")
+        self.bad(FAILED, "percsctl trace: no packet moves: virtual time is paused; `percsctl "
+                 "resume` and `percsctl step` let it pass", "trace", "--from", "sn0-d1-h0",
+                 "--packet", 1000000, "--timeout", "wall:50ms")
+        self.good("resume")
         self.good("stop", "--wait")
 
     def test_nothing_applied_yet(self):

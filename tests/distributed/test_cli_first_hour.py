@@ -58,6 +58,14 @@ class FirstHourTest(CliTest):
                  "See `percsctl fault --help`.", "fault", "link-dwn", "x", "--name", "lab")
         self.bad(USAGE, 'percsctl routes: two hubs are needed, SRC and DST; did you mean "dump"?',
                  "routes", "dmp", "--name", "lab")
+        self.bad(USAGE, 'percsctl collective: OPERATION: "allreduc" is not a choice; did you mean '
+                 '"allreduce"? Choices: barrier, broadcast, reduce, allreduce, scan, gather, '
+                 "scatter, allgather, alltoall\nSee `percsctl collective --help`.",
+                 "collective", "allreduc")
+        self.bad(USAGE, "percsctl sweep3d: --cus: 25 is out of range; allowed: 1 to 24\n"
+                 "See `percsctl sweep3d --help`.", "sweep3d", "--cus", 25)
+        self.bad(USAGE, "percsctl graph: a.txt: name the file .svg, .dot, .gv or .mmd, or add "
+                 "--type", "graph", file, "-o", "a.txt")
         self.bad(USAGE, "percsctl status: --name is an option of `status`; write it after that "
                  "word\nSee `percsctl status --help`.", "--name", "lab", "status")
         for path, right in (("tinny.yaml", "tiny.yaml"), ("tiny", "tiny.yaml")):
@@ -67,6 +75,21 @@ class FirstHourTest(CliTest):
         self.write("scenarios/tiny.yaml", TINY)
         self.assertIn('did you mean "scenarios/tiny.yaml"?',
                       self.ctl("check", "scenario/tiny.yml").stderr)
+
+    def test_a_journal_that_is_not_there_gets_the_one_that_is_meant(self):
+        file = self.write("tiny.yaml", TINY)
+        self.good("run", file, "--checkpoint-at", "1us", "--checkpoint", "saved")
+        for command in ("restore", "replay", "view"):
+            output = ("-o", "page.html") if command == "view" else ()
+            self.bad(BAD_INPUT, f"percsctl {command}: savd: no such file or folder; did you mean "
+                     '"saved"?', command, "savd", *output)
+            self.bad(BAD_INPUT, f"percsctl {command}: .: there is no journal in this folder; did "
+                     'you mean "./saved"?', command, ".", *output)
+        self.bad(BAD_INPUT, "percsctl restore: nowhere: no such file or folder", "restore",
+                 "nowhere")
+        self.good("up", "--name", "lab", "--daemons", 1)
+        lab = self.folder / "state" / "percs" / "lab"
+        self.assertIn(f'did you mean "{lab}"?', self.ctl("replay", "lab").stderr)
 
     def test_help_and_version_are_found_where_they_are_looked_for(self):
         self.assertEqual(self.good("--help"), self.good("help"))
@@ -117,7 +140,7 @@ class FirstHourTest(CliTest):
         done = self.ctl("run", self.write("endless.yaml", ENDLESS), "--set", "stop_at=13us",
                         "--progress")
         self.assertEqual(OK, done.returncode)
-        self.assertRegex(done.stderr, r"(?m)^[0-9.]+us virtual, wall .* packets, \d+ %, ETA ")
+        self.assertRegex(done.stderr, r"(?m)^[0-9.]+us virtual, .* packets, wall .*, \d+ %, ETA ")
         self.assertEqual("", self.ctl("run", "endless.yaml", "--set", "stop_at=1us").stderr)
 
     def test_tab_completes_commands_options_values_and_settings(self):

@@ -192,6 +192,32 @@ class PerfettoTest(CliTest):
                         self.assertAlmostEqual(rank[f"{what}_ns"] * 1000,
                                                sums.get((rank["rank"], what), 0), delta=1)
 
+    def test_every_spe_has_tracks_with_its_dma(self):
+        for scenario in ("cell-blades.yaml", "triblades.yaml"):
+            with self.subTest(scenario=scenario):
+                commands = self.good_json("trace", SCENARIOS / scenario)["dma_slices"]
+                self.assertGreater(len(commands), 100)
+                found = [s for s in self.slices(self.trace(SCENARIOS / scenario)[1])
+                         if " DMA" in s[0][1]]
+                expected = []
+                for c in commands:
+                    self.assertLessEqual(c["issued_ps"], c["started_ps"])
+                    self.assertLess(c["started_ps"], c["done_ps"])
+                    track = c["node"], f"SPE {c['spe']} DMA"
+                    expected.append((*track, c["issued_ps"], c["done_ps"], 0))
+                    expected.append((*track, c["started_ps"], c["done_ps"], 1))
+                    if c["started_ps"] > c["issued_ps"]:
+                        expected.append((*track, c["issued_ps"], c["started_ps"], 1))
+                self.assertCountEqual(expected, [
+                    (node, track.partition(" #")[0], begin, end, depth)
+                    for (node, track), begin, end, _, depth in found])
+        # What the counters of the blades say, where all commands are kept.
+        result = self.good_json("run", SCENARIOS / "cell-blades.yaml")
+        commands = self.good_json("trace", SCENARIOS / "cell-blades.yaml")["dma_slices"]
+        moved = [c for c in commands if c["kind"] != "signal"]
+        self.assertEqual(result["blades"]["dma_commands"], len(moved))
+        self.assertEqual(result["blades"]["dma_bytes"], sum(c["bytes"] for c in moved))
+
     def test_a_run_writes_the_trace_of_the_same_packets(self):
         scenario = SCENARIOS / "two-hubs.yaml"
         plain = self.good_json("run", scenario)["digest"]

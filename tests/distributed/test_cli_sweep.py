@@ -98,7 +98,7 @@ class SweepTest(CliTest):
         self.bad(BAD_INPUT, "percsctl sweep: --over workload.pattern.load=1..0:1: the range "
                  '"1..0:1" has to go up, by a step above 0', "sweep", "sweep.yaml", "-o", "out",
                  "--over", "workload.pattern.load=1..0:1")
-        self.bad(BAD_INPUT, 'percsctl sweep: --set workload.pattern.lod=1: no field "lod" in '
+        self.bad(BAD_INPUT, 'percsctl sweep: --over workload.pattern.lod=1: no field "lod" in '
                  '"pattern"; did you mean "load"?', "sweep", "sweep.yaml", "-o", "out",
                  "--over", "workload.pattern.lod=1,2")
         self.assertFalse((self.folder / "out").exists())

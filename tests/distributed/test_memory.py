@@ -93,7 +93,7 @@ class MemoryTest(FabricTest):
         link = self.folder / "zero.yaml"
         link.symlink_to("/dev/zero")
         for file, what in ((fifo, "is a pipe; name a file"), (link, "is a device; name a file"),
-                           (self.folder, "the extension")):
+                           (self.folder, "is a directory; name a file")):
             done = percsctl("run", file, check=False)
             self.assertEqual(3, done.returncode, done.stderr)
             self.assertIn(what, done.stderr)

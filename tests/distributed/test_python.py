@@ -46,6 +46,22 @@ class ScenarioTest(PackageTest):
         self.assertTrue(result.saturated)
         self.assertGreater(result.latency.count, 0)
         self.assertTrue(math.isnan(result.latency.mean))
+        self.assertTrue(result.latency_by_path["mean_ns"].isna().all())
+
+    def test_the_warm_up_is_found_or_the_run_is_unstable(self):
+        scenario = (percs.Scenario.from_text(MEASURED)
+                    .set("workload.pattern.measure", "120us")
+                    .set("workload.pattern.load", 0.05)
+                    .set("workload.pattern.auto_warm_up", True))
+        steady = percs.run(scenario)
+        self.assertFalse(steady.unstable)
+        self.assertEqual(steady.latency.count, steady.latency_by_path["packets"].sum())
+        self.assertLess(0.9, steady.source_fairness)
+        self.assertLess(0, steady.least_injected)
+        overloaded = percs.run(scenario.set("workload.pattern.load", 1.0))
+        self.assertTrue(overloaded.unstable)
+        self.assertEqual(62e6, overloaded.warm_up)  # 2 us, and half of 120 us
+        self.assertTrue(math.isnan(overloaded.latency.mean))
 
     def wrong(self, kind, field, value, expected, call, *arguments, **options):
         with self.assertRaises(kind) as caught:
@@ -73,6 +89,8 @@ class ScenarioTest(PackageTest):
                 ("seed", -1, -1, "0 to 18446744073709551615")):
             with self.subTest(path=path, value=value):
                 self.wrong(percs.FieldError, path, wrong, expected, scenario.set, path, value)
+        with self.assertRaisesRegex(percs.FieldError, 'did you mean "routing.selection" or "work'):
+            scenario.set("selection", "random")
         self.assertEqual({}, scenario.settings)
         self.wrong(percs.FieldError, "threads", "0", "1 to 256", percs.run, scenario, threads=0)
         self.wrong(percs.FieldError, "operation", "allreduc", "allreduce", percs.collective,
@@ -133,7 +151,11 @@ class FabricTest(PackageTest):
                 self.assertEqual("active", cut.phase)
                 self.assertEqual(["cut"], list(fabric.faults().index))
                 self.assertTrue(math.isnan(cut.status["recovered_at_ps"]))
-                self.assertEqual([CUT], fabric.health().links_down)
+                health = fabric.health()
+                self.assertEqual([CUT], health.links_down)
+                self.assertRegex(repr(health), rf"(?m)^health +degraded\n(.*\n)*links down +{CUT}$")
+                self.assertIn(f">{CUT}<", health._repr_html_())
+                self.assertRegex(repr(status), r"(?m)^state +paused\ndaemons +2 of 2 connected$")
                 self.assertRegex(fabric._repr_svg_(), f"{CUT}[^<]*, down")
             fabric.step("50us")
             self.assertTrue(fabric.links(down=True).empty)

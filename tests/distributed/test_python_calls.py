@@ -45,6 +45,9 @@ def help_of(*command):
 def commands():
     """Those that do something: groups only where they do something themselves."""
     for name in inner_commands(help_of()):
+        if name == "fabric":  # Fabric.command has all of them
+            yield "fabric COMMAND"
+            continue
         inner = inner_commands(help_of(name))
         if not inner or name == "routes":
             yield name
@@ -84,7 +87,7 @@ class TableTest(unittest.TestCase):
                     names.add(name)
                     if parameter.kind is inspect.Parameter.VAR_KEYWORD:
                         names |= {"**"}
-            text = help_of(*command.split())
+            text = help_of(*command.removesuffix(" COMMAND").split())
             for option in re.findall(r"^  (?:-\w,)?--([a-z][a-z-]*)", text, re.M):
                 option = option.replace("-", "_")
                 other, _, argument = ELSEWHERE.get((command, option), "").partition(":")
@@ -159,11 +162,14 @@ class CallsTest(PackageTest):
                         .equals(swept))
         self.assertEqual(before, (self.folder / "grid" / "table.csv").read_bytes())
         for wrong in ({"workload.pattern.lod": [1]}, {"workload.pattern.load": [7]}):
-            with self.assertRaises(percs.FieldError):
+            with self.assertRaises(percs.FieldError) as caught:
                 percs.sweep(scenario, wrong)
+            self.assertIn(caught.exception.field, wrong)
         call("help", percs.percsctl, "help", "run")
         self.assertIn("<svg", call("graph", percs.graph, SCENARIOS / "one-drawer.yaml"))
         self.assertIn("graph", percs.graph(SCENARIOS / "one-drawer.yaml", type="dot"))
+        self.assertIn("graph LR", percs.graph(SCENARIOS / "one-drawer.yaml",
+                                               self.folder / "drawer.mmd"))
         frame = call("validate", percs.validate, "roadrunner", only="RR-03")
         self.assertTrue(frame["holds"].all())
         self.assertIn("<html", percs.validation_page("roadrunner", only="RR-03"))
@@ -239,7 +245,11 @@ class CallsTest(PackageTest):
             self.assertEqual("ready", f.trees("world").loc["world", "state"])
             f.delete_tree("world")
             self.assertGreater(len(call("events", f.events)), 0)
-            call("fabric reset-arbiters", f.reset_arbiters)
+            call("fabric COMMAND", f.reset_arbiters)
+            self.assertEqual(sorted(inner_commands(help_of("fabric"))), sorted(f.commands()))
+            self.assertRaisesRegex(percs.FieldError, "reset-arbiters", f.command, "reset-arbiter")
+            self.assertRaisesRegex(percs.FieldError, 'no field "soon"', f.command, "repeat",
+                                   soon=True)
             call("resume", f.resume)
             self.assertFalse(f.trace(from_="sn0-d0-h0").empty)
             with self.assertRaises(percs.FieldError):  # it takes a terminal where it finds one
@@ -294,7 +304,7 @@ class CallsTest(PackageTest):
             for progress in run.progress(every=0.05):
                 if progress.state == "idle":
                     break
-            self.assertGreater(call("fabric repeat", f.repeat), 0)
+            self.assertGreater(f.repeat(), 0)
             f.stop()
             process = call("tun", f.tun, "sn0-d0-h9", device="percs-test0")
             self.assertIn("sn0-d0-h9", process.communicate(timeout=60)[1])

@@ -53,6 +53,23 @@ class WindowTest(PackageTest):
                              [far.receive().data for _ in range(25)])
         near.wait_all()
 
+    def test_data_of_any_kind_of_bytes_is_sent_and_text_is_refused(self):
+        near, far = self.attach(NEAR, FAR)
+        self.assertEqual(f"Window(0 of {FAR})", repr(far))
+        for data in (bytearray(b"array"), memoryview(b"view")):
+            near.send(FAR, 0, data).wait()
+            self.assertEqual(bytes(data), far.receive().data)
+        near.register(PLACE, 4096).wait()
+        written = near.write(PLACE, bytearray(b"memory"))
+        written.wait()
+        self.assertEqual("Pending(ended)", repr(written))
+        self.assertEqual(b"memory", near.read(PLACE, 6).wait().data)
+        for call in (lambda: near.send(FAR, 0, "text"), lambda: near.write(PLACE, "text")):
+            with self.assertRaisesRegex(percs.FieldError, r"write 'text'.encode\(\)"):
+                call()
+        with self.assertRaisesRegex(percs.FieldError, "5 is no bytes"):  # not five zeros
+            near.send(FAR, 0, 5)
+
     def test_memory_of_other_hubs_is_read_written_and_updated(self):
         near, far = self.attach(NEAR, FAR)
         size = 3 << 20  # more than one operation takes

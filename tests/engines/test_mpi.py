@@ -34,6 +34,52 @@ faults:
 - {at: 400us, link_up: "sn0-d0-h0/sn0-d0-h1"}
 """
 
+PROCESSOR = """#include <mpi.h>
+#include <stdio.h>
+int main(int c, char **v) {
+  char name[MPI_MAX_PROCESSOR_NAME];
+  int length;
+  MPI_Init(&c, &v);
+  MPI_Get_processor_name(name, &length);
+  printf("%.*s\\n", length, name);
+  MPI_Finalize();
+}
+"""
+# Four namespaces of a network of their own, each with an address on one bridge, and what starts a
+# command in the one of an address, as Open MPI starts its daemons on other machines. Each has its
+# own folder for temporary files, too: in one folder, one of two daemons that make the session's
+# folder at one instant gives up.
+NAMESPACES = """set -e
+mount -t tmpfs none /run
+mkdir /run/netns
+ip link set lo up
+ip link add bridge type bridge
+ip link set bridge up
+ip address add 10.231.0.1/24 dev bridge
+for i in 1 2 3 4; do
+  ip netns add "n$i"
+  ip link add "v$i" type veth peer name eth0 netns "n$i"
+  ip link set "v$i" master bridge up
+  for link in lo eth0; do ip -n "n$i" link set "$link" up; done
+  ip -n "n$i" address add "10.231.0.1$i/24" dev eth0
+  mkdir "/run/tmp$i"
+done
+echo '#!/bin/sh
+number=${1#10.231.0.1}; shift
+export TMPDIR="/run/tmp$number"
+exec nsenter --net="/run/netns/n$number" sh -c "$*"' > /run/agent
+chmod +x /run/agent
+exec "$@"
+"""
+ALONE = ["unshare", "--net", "--mount", "--map-root-user"]
+
+
+def has_namespaces():
+    if not shutil.which("ip"):
+        return False
+    return subprocess.run([*ALONE, "sh", "-c", NAMESPACES, "sh", "true"], check=False,
+                          stderr=subprocess.DEVNULL).returncode == 0
+
 
 @unittest.skipUnless(shutil.which("mpicc.openmpi"), "deploy/install --mpi installs Open MPI")
 class MpiTest(unittest.TestCase):
@@ -53,16 +99,17 @@ class MpiTest(unittest.TestCase):
     def tearDownClass(cls):
         cls.folder.cleanup()
 
-    def run_program(self, *arguments, code=0):
-        result = subprocess.run([BIN / "percsctl", "mpirun", *arguments], stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True, timeout=LIMIT_SECONDS)
+    def run_program(self, *arguments, code=0, within=()):
+        result = subprocess.run([*within, BIN / "percsctl", "mpirun", *arguments],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                timeout=LIMIT_SECONDS)
         self.assertEqual(code, result.returncode, result.stdout + result.stderr)
         return result
 
-    def report(self, ranks, *scenario, program=()):
+    def report(self, ranks, *scenario, program=(), within=()):
         file = self.path / "report.json"
         printed = self.run_program("-n", str(ranks), "--report", str(file), *scenario, "--",
-                                   *(program or [self.suite])).stdout
+                                   *(program or [self.suite]), within=within).stdout
         report = json.loads(file.read_text())
         self.assertEqual(0, report["late_calls"])
         return printed, report
@@ -211,6 +258,114 @@ class MpiTest(unittest.TestCase):
                                        [*TCP, *ROOT_USER, "-n", "4"]))
             self.assertGreater(ours.count("PASSED"), 100)
             self.assertEqual((tcp.count("PASSED"), 0), (ours.count("PASSED"), ours.count("FAILED")))
+
+    def test_ranks_on_daemons_have_the_times_of_ranks_in_one_process(self):
+        eight = self.path / "eight.yaml"
+        eight.write_text("name: eight\ntopology: {supernodes: 1, drawers: 1, hubs: 8}\n")
+        printed, alone = self.report(8, str(eight))
+        for daemons in ("2", "8"):
+            output, report = self.report(8, str(eight), "--daemons", daemons)
+            self.assertEqual(printed, output)
+            for key in ("digest", "times", "virtual_ps", "messages", "packets", "ranks"):
+                self.assertEqual(alone[key], report[key], key)
+
+    def test_a_rank_is_on_its_hub_and_no_name_of_a_machine_changes_times(self):
+        program, source = str(self.path / "processor"), self.path / "processor.c"
+        source.write_text(PROCESSOR)
+        subprocess.run(["mpicc.openmpi", "-o", program, str(source)], check=True)
+        printed, _ = self.report(3, program=[program])
+        self.assertEqual(["sn0-d0-h0", "sn0-d0-h1", "sn0-d0-h2"], sorted(printed.split()))
+        renamed = ["unshare", "--uts", "--map-root-user", "sh", "-c",
+                   'hostname a-name-that-is-longer && exec "$@"', "sh"]
+        if subprocess.run([*renamed, "true"], check=False,
+                          stderr=subprocess.DEVNULL).returncode != 0:
+            self.skipTest("no machine can be renamed here, not even in a user namespace")
+        self.assertEqual(self.report(4)[1]["digest"], self.report(4, within=renamed)[1]["digest"])
+
+    def test_ranks_in_four_network_namespaces_have_the_times_of_ranks_on_one_machine(self):
+        if not has_namespaces():
+            self.skipTest("no network namespace can be made here")
+        machine = self.path / "four.yaml"
+        machine.write_text("name: four\ntopology: {supernodes: 1, drawers: 1, hubs: 4}\n")
+        printed, alone = self.report(4, str(machine))
+        hosts = ",".join(f"10.231.0.1{i}:1" for i in range(1, 5))
+        apart = [f"--open-mpi={word}" for word in
+                 ("--host", hosts, "--mca", "plm_rsh_agent", "/run/agent")]
+        output, report = self.report(4, str(machine), "--daemons", "4", *apart,
+                                     within=[*ALONE, "sh", "-c", NAMESPACES, "sh"])
+        self.assertEqual(printed, output)
+        for key in ("digest", "times", "virtual_ps", "messages", "packets", "ranks"):
+            self.assertEqual(alone[key], report[key], key)
+
+    def test_two_programs_on_one_fabric_do_not_meet_and_a_lost_daemon_is_named(self):
+        four = self.path / "four.yaml"
+        four.write_text("name: four\ntopology: {supernodes: 1, drawers: 1, hubs: 4}\n")
+        environment = {**os.environ, "XDG_STATE_HOME": str(self.path)}
+
+        def start(*arguments):
+            return subprocess.Popen([BIN / "percsctl", *map(str, arguments)], env=environment,
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+        def ended(process):
+            output, errors = process.communicate(timeout=LIMIT_SECONDS)
+            return process.returncode, output, errors
+
+        self.assertEqual(0, ended(start("up", "--daemons", 2, "--name", "two"))[0])
+        self.addCleanup(lambda: ended(start("down", "--name", "two")))
+        self.assertEqual(0, ended(start("apply", four, "--hold", "--name", "two"))[0])
+        stop = self.path / "stop"
+        on_two = ("mpirun", "-n", 4, "--name", "two", four)
+        first = start(*on_two, "--", self.loop, stop)
+        first.stdout.readline()  # it runs
+        code, _, errors = ended(start(*on_two, "--", self.suite))
+        self.assertNotEqual(0, code)
+        self.assertIn("job 1 has ranks here already", errors)
+        code, _, errors = ended(start(*on_two, "--job", 2, "--", self.suite))
+        self.assertNotEqual(0, code)
+        self.assertIn("job 1 has window 0 of sn0-d0-h0", errors)
+        code, output, errors = ended(
+            start(*on_two, "--job", 2, "--first-window", 1, "--", self.suite))
+        self.assertEqual((0, self.over_tcp(4)), (code, output), errors)
+        # A link is cut and restored below the sums of the first.
+        cut = ("--kind", "link_down", "--link", "sn0-d0-h0/sn0-d0-h1", "--name", "two")
+        self.assertEqual(0, ended(start("fault", "create", "cut", *cut))[0])
+        while "  reroute  " not in ended(start("events", "--name", "two"))[1]:
+            self.assertIsNone(first.poll())
+        self.assertEqual(0, ended(start("fault", "delete", "cut", "--name", "two"))[0])
+        stop.touch()
+        code, output, errors = ended(first)
+        self.assertEqual((0, "all sums are right"), (code, output.strip()), errors)
+        stop.unlink()
+        # A rank is killed.
+        first = start(*on_two, "--", self.loop, stop)
+        os.kill(int(first.stdout.readline()), signal.SIGKILL)
+        code, _, errors = ended(first)
+        self.assertEqual(128 + signal.SIGKILL, code, errors)
+        # The fabric is there for the next, of which a daemon is killed.
+        first = start(*on_two, "--", self.loop, stop)
+        first.stdout.readline()
+        processes = json.loads(ended(start("ps", "--format", "json"))[1])[0]["processes"]
+        os.kill([p["pid"] for p in processes if p["role"] == "percsd"][1], signal.SIGKILL)
+        code, _, errors = ended(first)
+        self.assertNotEqual(0, code)
+        self.assertIn("the percsd of sn0-d0-h2, sn0-d0-h3 is lost", errors)
+
+    def test_a_rank_that_never_communicates_holds_nobody(self):
+        source, program = self.path / "some.c", str(self.path / "some")
+        source.write_text("""#include <mpi.h>
+int main(int c, char **v) {
+  int rank, word = 7;
+  MPI_Init(&c, &v);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (rank == 0) MPI_Send(&word, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
+  if (rank == 1) MPI_Recv(&word, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Finalize();
+}
+""")
+        subprocess.run(["mpicc.openmpi", "-o", program, str(source)], check=True)
+        _, report = self.report(4, program=[program])
+        self.assertEqual((1, True), (report["messages"],
+                                     all(rank["finalized"] for rank in report["ranks"])))
 
     def test_the_exit_code_is_the_programs(self):
         self.run_program("-n", "1", "--", "/bin/false", code=1)

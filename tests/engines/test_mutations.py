@@ -21,16 +21,16 @@ FOLDER = pathlib.Path(os.environ.get("PERCS_BIN_DIR", ROOT / "build" / "bin")).p
 class MutationTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        FOLDER.mkdir(parents=True, exist_ok=True)
-        cls.copy = mutate.Copy(FOLDER, jobs=int(os.environ.get("PERCS_JOBS", os.cpu_count())))
-        cls.copy.prepare()
+        cls.mutants = mutate.Mutants(FOLDER, int(os.environ.get("PERCS_JOBS", os.cpu_count())))
+        cls.addClassCleanup(cls.mutants.close)
+        cls.outcomes = {each: cls.mutants.submit(each) for each in mutate.MUTATIONS}
 
     def check(self, mutation):
         self.assertTrue(mutate.applies(mutation),
                         f"{mutation.file} must hold this line once: {mutation.old.strip()}")
-        failure = self.copy.failure_with(mutation)
-        self.assertTrue(failure, f"nothing noticed: {mutation.title}")
-        print(f"caught: {failure}")
+        outcome, why, seconds = self.outcomes[mutation].result()
+        self.assertEqual("killed", outcome, mutation.title)
+        print(f"caught after {seconds:.0f} s: {why}")
 
 
 def test_of(mutation):

@@ -120,11 +120,18 @@ class BrowserTest(CliTest):
         self.resize(size["width"], size["height"])
 
     def resize(self, width, height):
-        """Returns when the page is laid out anew."""
+        """Returns when the page is laid out again."""
         self.browser.set_window_size(width, height)
         self.browser.execute_async_script(
             "const [done] = arguments;"
             "requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+    def frames_per_second(self):
+        """Of the circle, over a second of wall time."""
+        return self.browser.execute_async_script(
+            "const [done] = arguments, begin = percs.ring.frames, at = performance.now();"
+            "setTimeout(() => done(1000 * (percs.ring.frames - begin) / (performance.now() - at)),"
+            " 1000)")
 
     def watch_a_run(self, file, *flags):
         """A browser with the page of `percsctl run`."""
@@ -163,6 +170,7 @@ class BrowserTest(CliTest):
         self.assertEqual("496", self.js("document.querySelector('#map').dataset.links"))
         self.wait_for("traffic", lambda: not self.fact("delivered").startswith("0 "))
         self.wait_for("points of the charts", lambda: self.js("percs.model.samples.length") > 12)
+        self.wait_for("30 frames in a second", lambda: self.frames_per_second() >= 30)
         self.shoot("supernode")
         self.click_link(LINK)
         self.wait_for("a preview", lambda: "It would touch" in self.text("#selection"))
@@ -196,6 +204,13 @@ class BrowserTest(CliTest):
         total = self.good_json("counters")["nodes"][0]
         self.wait_for("the last numbers", lambda: self.js(
             "Number(percs.model.counters.packets_delivered)") == total["packets_delivered"])
+        health = self.good_json("health")
+        reroutes = self.js("percs.model.events.filter(e => e.kind === 'reroute').length")
+        self.assertEqual(2, reroutes, "for the cut and for its end")
+        self.assertEqual(health["reroutes_count"], reroutes)
+        self.assertEqual(str(self.good_json("status")["epoch"]), self.fact("route epoch"))
+        self.assertLessEqual(set(self.js("[...percs.model.hubCounts.values()].map("
+                                         "of => of.reroutes)")), {0, 1, 2})
         dropped = {hub["node"]: sum(hub["drops"].values())
                    for hub in self.good_json("counters", "--per-node")["nodes"]}
         shown_drops = dict(self.js("[...percs.model.hubCounts].filter(([, of]) => of.dropped > 0)"
@@ -346,7 +361,23 @@ class BrowserTest(CliTest):
                             "v => [v.node, v.parent ?? null, v.participant])", name)
             self.assertEqual([[v["hub"], v["parent"], v["participant"]]
                               for v in tree["vertices"]], shown)
+        self.wait_for("packets under way", lambda: self.js("percs.trees.dots") > 0)
         self.shoot("trees")
+        self.good("pause")
+        self.wait_for("the pause", lambda: self.fact("state") == "paused")
+        packets, held = self.js(
+            "percs.trees.trees.flatMap(tree => tree.vertices.map((vertex, number) =>"
+            " percs.model.flights.ofTree(vertex.node, tree.id, number))).filter(Boolean).reduce("
+            "([packets, held], of) => [of.sent.reduce((sum, [, more]) => sum + more, packets),"
+            " held + of.held], [0, 0])")
+        self.assertGreater(packets + held, 0)
+        told = self.js("[...document.querySelectorAll('#selection table')].at(-1).innerText")
+        columns = [line.split("\t") for line in told.splitlines()]
+        self.assertEqual(["tree", "state", "CAUs", "under way", "held"], columns[0][:5])
+        self.wait_for("their sums beside the map", lambda: [packets, held] == self.js(
+            "[3, 4].map(column => [...document.querySelectorAll('#selection tbody tr,"
+            " #selection tr')].filter(row => ['world', 'left'].includes(row.cells[0].innerText))"
+            ".reduce((sum, row) => sum + Number(row.cells[column].innerText), 0))"))
 
     def test_a_cell_blade_shows_its_buses_and_what_moved(self):
         self.open(BLADES, 2)
@@ -354,8 +385,19 @@ class BrowserTest(CliTest):
         self.click("#selection .row button")
         self.assertEqual("blade", self.js("document.querySelector('#map').dataset.view"))
         self.wait_for("DMA", lambda: self.js("percs.bladeView.lately().dma") > 0)
+        self.wait_for("commands under way", lambda: self.js("percs.bladeView.dots") > 0)
         self.shoot("blade")
         self.good("pause")
+        self.wait_for("the pause", lambda: self.fact("state") == "paused")
+        spes = self.js("percs.model.flights.of('blade0').spes")
+        for spe in spes:
+            commands = sum(move["commands"] for move in spe["moves"])
+            self.assertIn(commands + spe["queued"], range(1, 17), "a queue has 16 places")
+            for move in spe["moves"]:
+                self.assertIn(move["cell"], (0, 1))
+                self.assertIn(move["unit"], range(12))
+        self.wait_for("a dot for each command", lambda: self.js("percs.bladeView.dots") == sum(
+            move["commands"] for spe in spes for move in spe["moves"]))
         (counters,) = self.good_json("counters", "blade0")["nodes"]
         self.assertGreater(counters["blades"]["dma_bytes"], 0)
         self.wait_for("the numbers of percsctl", lambda: self.js(

@@ -263,6 +263,7 @@ std::string MessageDraw::WithPlaces(const std::string& example) {
 std::string MessageDraw::Text(const FieldDescriptor* field) {
   const auto& rules = RulesOf(field);
   if (field->name() == "file") return names_.file;
+  if (field->name() == "permutation_file") return names_.permutation;
   if (IsName(field) && !Chance(0.02)) {
     // Not a digit at the end: blades get numbers of their own.
     names_.declared.push_back(fmt::format("n{}x", named_++));

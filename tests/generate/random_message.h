@@ -36,6 +36,7 @@ class MessageDraw {
     std::function<std::string(RandomStream&)> node, blade, link;
     std::vector<std::string> declared;  // by what was drawn so far
     std::string file;                   // that a field called `file` names
+    std::string permutation;            // likewise of `permutation_file`
   };
 
   MessageDraw(RandomStream* random, DrawSettings settings)

@@ -19,13 +19,34 @@ constexpr std::int64_t kContentMax = 256 << 20;  // bytes
 constexpr int kRepairsMax = 400;
 constexpr std::uint32_t kElementsMax = 6;
 constexpr char kTrace[] = "tests/fuzz/corpus/goal/ring";
+constexpr char kPermutation[] = "tests/generate/permutation.txt";
 
 const FieldDescriptor* ScenarioField(const char* name) {
   return v1::Scenario::descriptor()->FindFieldByName(name);
 }
 
+// Of another kind than percs: few switches, and only the sizes that it has.
+void KeepKindSmall(v1::Topology* t) {
+  const auto at_most = [](int value, int most) { return 1 + (value + most - 1) % most; };
+  const bool mesh = t->kind() == v1::TOPOLOGY_KIND_FULL_MESH;
+  const int a = at_most(t->a(), mesh ? 8 : 6), h = at_most(t->h(), 3), p = at_most(t->p(), 8);
+  const int g = at_most(t->g(), std::min(kNodesMax / a, a * h + 1));
+  t->Clear();
+  t->set_kind(mesh ? v1::TOPOLOGY_KIND_FULL_MESH : v1::TOPOLOGY_KIND_DRAGONFLY);
+  t->set_a(mesh ? std::max(a, 2) : a);
+  t->set_p(p);
+  if (mesh) return;
+  t->set_g(g);
+  t->set_h(h);
+}
+
 // Halves the largest dimension until the machine is small.
 void KeepSmall(v1::Topology* t) {
+  if (t->kind() > v1::TOPOLOGY_KIND_PERCS) return KeepKindSmall(t);
+  t->clear_a();
+  t->clear_g();
+  t->clear_h();
+  t->clear_p();
   const auto of = [](bool has, int value, int otherwise) { return has ? value : otherwise; };
   int supernodes = of(t->has_supernodes(), t->supernodes(), 1);
   int drawers = of(t->has_drawers(), t->drawers(), 4), hubs = of(t->has_hubs(), t->hubs(), 8);
@@ -91,6 +112,7 @@ class ScenarioDraw {
   v1::Scenario Draw() {
     MessageDraw draw(&random_, settings_);
     draw.names().file = kTrace;
+    draw.names().permutation = kPermutation;
     draw.Draw(scenario_.mutable_topology());
     if (small_) KeepSmall(scenario_.mutable_topology());
     if (random_.Below(4) != 0) scenario_.mutable_topology()->clear_infiniband();

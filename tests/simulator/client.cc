@@ -136,19 +136,18 @@ void Client::Manage(FabricRun& run, const std::string& mark, v1::JournalRecord r
   asked_[mark] = false;
   const auto process = fabric_->controller_process();
   const std::string journalled = record.has_create_fault() ? record.create_fault().id() : "";
-  run.Manage(
-      record, [record](Fabric& manager, Time at) { return ActOnFabric(record, manager, at); },
-      [this, mark, process, journalled](const absl::StatusOr<Time>& at) {
-        if (!process->alive()) return;  // nobody hears it
-        World& world = fabric_->world();
-        if (!at.ok()) return world.Log(fmt::format("{}: {}", mark, at.status().ToString()));
-        world.Log(fmt::format("{} takes effect at {}", mark, FormatTime(*at)));
-        asked_[mark] = true;
-        const std::string journal =
-            fabric_->disk().Durable(std::string(SimulatedFabric::kFolder) + "/journal");
-        if (journal.find(journalled) == std::string::npos)
-          Fail(fmt::format("\"{}\" was acknowledged, but is not on the disk", mark));
-      });
+  run.Act(std::move(record), nullptr,
+          [this, mark, process, journalled](const absl::StatusOr<Time>& at) {
+            if (!process->alive()) return;  // nobody hears it
+            World& world = fabric_->world();
+            if (!at.ok()) return world.Log(fmt::format("{}: {}", mark, at.status().ToString()));
+            world.Log(fmt::format("{} takes effect at {}", mark, FormatTime(*at)));
+            asked_[mark] = true;
+            const std::string journal =
+                fabric_->disk().Durable(std::string(SimulatedFabric::kFolder) + "/journal");
+            if (journal.find(journalled) == std::string::npos)
+              Fail(fmt::format("\"{}\" was acknowledged, but is not on the disk", mark));
+          });
 }
 
 std::uint64_t Client::acknowledged() const {

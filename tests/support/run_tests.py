@@ -336,13 +336,11 @@ def python_files(path):
 
 
 def outcomes(options):
-    for name in options.program:
-        program = options.bin / name
-        if program.exists():
-            yield run_gtest(options, program)
-    files = [file for name in options.python for file in python_files(ROOT / name)]
-    with concurrent.futures.ThreadPoolExecutor(options.jobs if options.side_by_side else 1) as pool:
-        yield from pool.map(lambda file: run_python(options, file), files)
+    programs = [options.bin / name for name in options.program]
+    runs = [(run_gtest, program) for program in programs if program.exists()]
+    runs += [(run_python, file) for name in options.python for file in python_files(ROOT / name)]
+    with concurrent.futures.ThreadPoolExecutor(options.side_by_side) as pool:
+        yield from pool.map(lambda run: run[0](options, run[1]), runs)
     targets = sorted((ROOT / options.fuzz).glob("*_fuzz")) if options.fuzz else []
     if targets and not options.filter:
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
@@ -364,8 +362,8 @@ def parse_arguments():
     parser.add_argument("--verbose", action="store_true")
     parser.add_argument("--program", nargs="*", default=[])
     parser.add_argument("--python", nargs="*", default=[])
-    parser.add_argument("--side-by-side", action="store_true", help="unittest files run --jobs at "
-                        "a time: for those that mostly wait for processes")
+    parser.add_argument("--side-by-side", type=int, default=1, metavar="N", help="programs and "
+                        "unittest files run N at a time: for those that mostly wait")
     parser.add_argument("--fuzz", default="", help="folder of libFuzzer targets")
     parser.add_argument("--corpus", type=pathlib.Path, default=ROOT / "tests" / "fuzz" / "corpus")
     parser.add_argument("--search", type=int, default=0, metavar="SECONDS", help="of each "

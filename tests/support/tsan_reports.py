@@ -7,7 +7,11 @@ accessor's of a generated message is a library's. A report is explained when
   - one is the allocation of an object and the other its use in a call that comes straight from a
     library: the object went through the library's hands; or
   - one is a library's deletion of an object and the other a call of the same object that comes
-    straight from a library, as gRPC's of an interceptor: it deletes what it calls no more.
+    straight from a library, as gRPC's of an interceptor: it deletes what it calls no more; or
+  - one is the making of an object and the other takes its lock in a call that a library makes: as
+    the second; or
+  - one gives up a share of a library's object and the other deletes that: the library gave up the
+    last share, unseen.
 Everything else is ours. `tsan_reports.py FILE...` prints those and fails if there are any.
 """
 
@@ -48,6 +52,25 @@ def allocates(stack):
     return bool(stack) and stack[0]["function"].startswith("operator new")
 
 
+def makes(stack):
+    """Allocates an object, or its constructor writes it."""
+    return allocates(stack) or bool(stack) and \
+        bool(re.search(r"\b(\w+)::\1\(", stack[0]["function"]))
+
+
+def locks(stack):
+    return bool(stack) and stack[0]["function"] == "pthread_mutex_lock"
+
+
+def shares_of_library(stack):
+    return bool(stack) and stack[0]["function"].startswith("__gnu_cxx::__exchange_and_add") and \
+        any(frame["function"].startswith("std::shared_ptr<grpc::") for frame in stack)
+
+
+def deletes(stack):
+    return bool(stack) and stack[0]["function"].startswith("operator delete")
+
+
 def called(stack):
     """Frames of ours above the first one of a library; none if there is no library."""
     found = []
@@ -77,7 +100,9 @@ def explained(report):
     if any(w[:1] != ["ours"] for w in who):
         return True
     return any(allocates(accesses[i]) and who[1 - i][1:2] == ["library"] or
-               deleted_by_library(accesses[i], accesses[1 - i]) for i in (0, 1))
+               deleted_by_library(accesses[i], accesses[1 - i]) or
+               makes(accesses[i]) and locks(accesses[1 - i]) and called(accesses[1 - i]) or
+               shares_of_library(accesses[i]) and deletes(accesses[1 - i]) for i in (0, 1))
 
 
 def reports(text):

@@ -11,6 +11,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "differential"))
 import draw_mutations  # noqa: E402
+import mutation_trial  # noqa: E402
 
 SOURCE = """\
 #include <cstdint>
@@ -79,7 +80,7 @@ class CampaignTest(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
         (self.folder / "source.cc").write_text(SOURCE)
         (self.folder / "test.cc").write_text(TEST)
-        self.trial = draw_mutations.Trial(self.folder, ["g++", "-o", "test", "test.cc"], ["./test"])
+        self.trial = mutation_trial.Trial(self.folder, ["g++", "-o", "test", "test.cc"], ["./test"])
 
     def verdicts(self):
         drawn = draw_mutations.draw(self.folder, "source.cc", seed=1)

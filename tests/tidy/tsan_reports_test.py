@@ -58,6 +58,25 @@ CALL = """\
     #1 Intercept ../daemon/stream/call_meter.cc:54 (x+0x2303cb)
     #2 grpc::Info::RunInterceptor(A*) /usr/include/grpcpp/support/server_interceptor.h:1 (x+0x3)
     #3 percs::Controller::OnConfigured(A const&) ../daemon/controller/controller.cc:305 (x+0x6)"""
+CONSTRUCTION = """\
+  Previous write of size 8 at 0x7b7000060030 by main thread:
+    #0 percs::test::PlayedRunTest::PlayedRunTest(percs::WallClock*) <null> (shell_test+0x20ae65)
+    #1 __libc_start_call_main ../sysdeps/nptl/libc_start_call_main.h:58 (libc.so.6+0x27249)"""
+LOCK = """\
+  Atomic read of size 1 at 0x7b7000060030 by thread T9:
+    #0 pthread_mutex_lock libsanitizer/interceptors.inc:4324 (libtsan.so.2+0x558e1)
+    #1 percs::ProcessMutex::lock() ../daemon/stream/process_lock.h:35 (shell_test+0x6f03b1)
+    #2 grpc::internal::AlarmImpl::Set(A) /usr/include/grpcpp/alarm.h:1 (shell_test+0x6)"""
+SHARE = """\
+  Previous atomic write of size 4 at 0x7b080001c048 by thread T9 (mutexes: write M903):
+    #0 __gnu_cxx::__exchange_and_add(int volatile*, int) /usr/include/c++/12/ext/a.h:6 (percsd+0x8)
+    #1 std::shared_ptr<grpc::ChannelInterface>::~shared_ptr() /usr/include/c++/12/b.h:5 (percsd+0x8)
+    #2 percs::LinkPeer::~LinkPeer() ../daemon/link/link_peer.h:52 (percsd+0x1b37f7)"""
+LAST_SHARE = """\
+  Write of size 8 at 0x7b080001c048 by thread T8:
+    #0 operator delete(void*, unsigned long) libsanitizer/tsan_new_delete.cpp:150 (libtsan.so.2+0x8)
+    #1 percs::ClientStream<A>::~ClientStream() ../daemon/stream/streams.h:44 (percsd+0x1b1594)
+    #2 grpc::internal::Impl<A>::MaybeFinish(bool) /usr/include/grpcpp/callback.h:1 (percsd+0x7)"""
 LEAK = """\
   Thread T7 'nexting_thread' (tid=24347, finished) created by main thread at:
     #0 pthread_create libsanitizer/tsan_interceptors_posix.cpp:1001 (libtsan.so.2+0x5e686)
@@ -85,6 +104,22 @@ class ReportsTest(unittest.TestCase):
         elsewhere = CALL.replace("../daemon/stream/call_meter.h", "../daemon/stream/streams.h")
         used = DELETION.replace("~Meter", "percs::Meter::Intercept()")
         for pair in ((DELETION, alone), (DELETION, elsewhere), (used, CALL)):
+            self.assertEqual(1, len(tsan_reports.ours(report(*pair))), pair)
+
+    def test_a_lock_in_what_a_library_was_given_is_explained_and_another_use_is_not(self):
+        self.assertEqual([], tsan_reports.ours(report(LOCK, CONSTRUCTION)))
+        used = LOCK.replace("pthread_mutex_lock libsan", "percs::Host::Grant() ../daemon/libsan")
+        without = LOCK.replace("/usr/include/grpcpp/alarm.h", "../daemon/alarm.h")
+        method = CONSTRUCTION.replace("PlayedRunTest(percs", "Play(percs")
+        for pair in ((used, CONSTRUCTION), (without, CONSTRUCTION), (LOCK, method)):
+            self.assertEqual(1, len(tsan_reports.ours(report(*pair))), pair)
+
+    def test_the_last_share_of_a_librarys_object_is_given_up_by_the_library(self):
+        self.assertEqual([], tsan_reports.ours(report(LAST_SHARE, SHARE)))
+        own = SHARE.replace("grpc::ChannelInterface", "percs::LinkPeer")
+        used = LAST_SHARE.replace("operator delete(void*, unsigned long) lib",
+                                  "percs::Use() ../daemon/lib")
+        for pair in ((LAST_SHARE, own), (used, SHARE)):
             self.assertEqual(1, len(tsan_reports.ours(report(*pair))), pair)
 
     def test_a_leaked_thread_belongs_to_who_started_it(self):

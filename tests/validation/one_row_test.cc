@@ -102,7 +102,7 @@ TEST(OneRow, NoParameterOfTheBladeMovesOneRow) {
       link("single_line_time", &cell::ChipLinkParameters::single_line_time),
       link("latency", &cell::ChipLinkParameters::latency)};
   ExpectNoneMovesOneRow<P>(*cell::ParametersOfBlade("QS20"), fields,
-                           [](const P& p) { return JudgedValues({cell::ValidateCell(p)}); });
+                           [](const P& p) { return JudgedValues({cell::ValidateCell(p, 20)}); });
 }
 
 TEST(OneRow, NoParameterOfTheTribladesMovesOneRow) {

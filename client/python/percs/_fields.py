@@ -43,9 +43,9 @@ def rules_of(field: Field) -> options_pb2.FieldRules:
     return rules
 
 
-def nearest(wrong: str, names: Sequence[str]) -> str:
-    """`` (did you mean "x"?)``, or nothing."""
-    close = difflib.get_close_matches(wrong, names, 1)
+def nearest(wrong: str, names: Sequence[str], cutoff: float = 0.6) -> str:
+    """``; did you mean "x"?``, or nothing."""
+    close = difflib.get_close_matches(wrong, names, 1, cutoff)
     return f'; did you mean "{close[0]}"?' if close else ""
 
 
@@ -205,6 +205,26 @@ def _alike(fields: Dict[str, Field], name: str) -> bool:
             all(field.label != Field.LABEL_REPEATED for field in fields.values()))
 
 
+def _elsewhere(name: str) -> List[str]:
+    """Where in a scenario a field of this name is: the two least deep paths, as for ``--set``."""
+    paths: List[str] = []
+
+    def walk(kind: Descriptor, before: str) -> None:
+        fields = {field.name: field for field in visible_fields(kind)}
+        if name not in fields and _alike(fields, name):
+            paths.append(before + name)
+            return
+        for field in fields.values():
+            many = "[0]" if field.label == Field.LABEL_REPEATED and field.message_type else ""
+            if field.message_type is not None:
+                walk(field.message_type, f"{before}{field.name}{many}.")
+            elif field.name == name:
+                paths.append(before + name)
+
+    walk(scenario_pb2.Scenario.DESCRIPTOR, "")
+    return sorted(paths, key=lambda path: path.count("."))[:2]
+
+
 def scenario_field(path: str) -> Field:
     """The field that a path names, ``workload.pattern.load`` or ``faults[0].at``.
 
@@ -221,8 +241,12 @@ def scenario_field(path: str) -> Field:
         if not match or match["name"] not in fields:
             where = '"' + ".".join(steps[:number]) + '"' if number else "a scenario"
             name = match["name"] if match else step
-            raise FieldError(path, name, f'no field "{name}" in {where}'
-                             f"{nearest(name, list(fields))}", "fields: " + ", ".join(fields))
+            near = nearest(name, list(fields), 0.75)
+            there = [] if near else _elsewhere(name)
+            if there:
+                near = "; did you mean " + " or ".join(f'"{one}"' for one in there) + "?"
+            raise FieldError(path, name, f'no field "{name}" in {where}{near}',
+                             "fields: " + ", ".join(fields))
         field = fields[match["name"]]
         last = number + 1 == len(steps)
         if last and field.message_type is not None:

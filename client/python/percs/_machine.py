@@ -182,14 +182,14 @@ def graph(scenario: Union[None, Scenario, Path], output: Optional[Path] = None, 
           type: Optional[str] = None, fabric: Optional[Machine] = None) -> str:
     """A drawing of the machine of a scenario, or (None) of ``fabric`` with the load of its links.
 
-    As text, and as a file ``output``. ``type``: dot, mermaid, svg or matrix; default: svg, or
-    matrix for more than 128 nodes.
+    As text, and as a file ``output``. ``type``: dot, mermaid, svg or matrix; default: by the name
+    of ``output``, or svg. An svg of more than 128 nodes is a matrix.
     """
     changes: List[str] = []
     if isinstance(scenario, Scenario):
         changes, scenario = scenario.arguments(), scenario.path
     with tempfile.TemporaryDirectory(prefix="percs-") as folder:
-        file = pathlib.Path(folder) / "machine.svg"
+        file = pathlib.Path(folder) / (pathlib.Path(output).name if output else "machine.svg")
         _program.run("graph", *([scenario] if scenario else []), "--output", file,
                      *_program.options(type=type), *changes,
                      *(fabric.arguments() if fabric and not scenario else []))

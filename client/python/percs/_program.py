@@ -27,7 +27,8 @@ _OF_A_CODE = {_UNREACHABLE: errors.UnreachableError, _DEADLOCK: errors.DeadlockE
 _REFUSED = re.compile(r"certificate|has the identity of the role")  # before anybody was asked
 _UNKNOWN = re.compile(r"\bno (?:local fabric|hub|blade|crossbar|link|fault|tree|run|process|row)\b|"
                       r"cannot be (?:opened|read)|has no process|does not exist|is unknown")
-_ARGUMENT = re.compile(r"(?:Value )?(?P<value>\S+) not in (?:range )?(?P<allowed>.+)", re.S)
+_ARGUMENT = re.compile(r'(?P<wrong>(?:"(?P<choice>[^"]*)"|(?P<number>\S+)) is '
+                       r"(?:not a choice|out of range)); (?P<right>.+)", re.S)
 _OPTION = re.compile(r"(?:^|: )(?P<option>--?[a-z][a-z-]*|[A-Z]{2,}): (?P<what>.*)", re.S)
 
 
@@ -77,8 +78,8 @@ def error_of(arguments: Sequence[Argument], code: int, said: str) -> errors.Perc
         value = _ARGUMENT.fullmatch(match["what"])
         if not value:
             return errors.FieldError(name, "", match["what"], "")
-        return errors.FieldError(name, value["value"], f"{value['value']} is not allowed",
-                                 f"allowed: {value['allowed']}")
+        return errors.FieldError(name, value["choice"] or value["number"] or "", value["wrong"],
+                                 value["right"])
     state: Type[errors.PercsError] = (
         errors.StateError if re.search(r"no scenario|run \d+|in progress|not started|state",
                                        text) else errors.PercsError)

@@ -13,7 +13,7 @@ from google.protobuf import descriptor_pb2
 from google.protobuf.message import Message
 
 from percs import errors
-from percs.v1 import control_pb2, endpoint_pb2
+from percs.v1 import control_pb2, endpoint_pb2, options_pb2
 
 SERVICES = {
     "Control": control_pb2.DESCRIPTOR.services_by_name["Control"],
@@ -183,6 +183,13 @@ def streams(service: str, name: str) -> Tuple[bool, bool]:
         if method.name == name:
             return method.client_streaming, method.server_streaming
     raise KeyError(name)
+
+
+def commands() -> Dict[str, Any]:
+    """The methods that are commands (percs/v1/options.proto), by their words after `percsctl`."""
+    return {method.GetOptions().Extensions[options_pb2.command].words: method
+            for method in SERVICES["Control"].methods
+            if method.GetOptions().HasExtension(options_pb2.command)}
 
 
 def async_channel(where: Address) -> Any:

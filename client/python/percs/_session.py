@@ -109,6 +109,10 @@ class Pending:
             length=sum(part.length for part in parts), data=b"".join(part.data for part in parts),
             values=tuple(value for part in parts for value in part.values))
 
+    def __repr__(self) -> str:
+        how = "ended" if self._error is None else f"ended: {self._error}"
+        return f"Pending({how if self.done else 'under way'})"
+
     def cancel(self) -> None:
         """It ends at once, as cancelled; what was sent already continues in the fabric."""
         self._session.cancel(self)

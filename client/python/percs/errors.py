@@ -126,7 +126,8 @@ class WaitError(PercsError, TimeoutError):
 _PLACE = re.compile(r"(?P<file>.+?):(?P<line>\d+):(?P<column>\d+): (?P<rest>.*)", re.S)
 _PATH = re.compile(r"(?P<path>[a-z_][a-z0-9_]*(?:\[\d+\])?(?:\.[a-z_][a-z0-9_]*(?:\[\d+\])?)*): "
                    r"(?P<what>.*)", re.S)
-_SETTING = re.compile(r"(?:[^\n]*?: )?--set (?P<path>[^=\s]+)=(?P<value>.*?): (?P<what>.*)", re.S)
+_SETTING = re.compile(r"(?:[^\n]*?: )?--(?:set|over) (?P<path>[^=\s]+)=(?P<value>.*?): "
+                      r"(?P<what>.*)", re.S)
 _NAMED = re.compile(r'\bno (?P<what>[a-z ]+?) (?:is (?:named|called) )?"(?P<name>[^"]*)"')
 _VALUE = re.compile(r'(?:found )?"(?P<quoted>[^"]*)"|(?P<bare>\S+) (?:is|needs) ')
 

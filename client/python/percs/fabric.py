@@ -13,15 +13,16 @@ from typing import (Any, Dict, Iterator, List, Literal, NamedTuple, Optional, Se
 
 import pandas as pd
 
-from percs import _fields, _program, errors, tables
+from percs import _fields, _program, _rpc, errors, tables
 from percs._fields import Time
 from percs._injection import Injections
 from percs._machine import Machine
 from percs.local import Process
 from percs.result import Result
 from percs._run import Run
+from percs._shown import Shown
 from percs.scenario import Scenario
-from percs.v1 import control_pb2
+from percs.v1 import control_pb2, options_pb2
 
 _numbers = itertools.count(1)
 _LOOK_EVERY_SECONDS = 0.005
@@ -51,8 +52,8 @@ def events_of(batch: control_pb2.EventBatch) -> Iterator[Event]:
         yield Event(batch.run, e.sequence, e.at, e.kind, e.subject, e.text)
 
 
-@dataclasses.dataclass(frozen=True)
-class Status:
+@dataclasses.dataclass(frozen=True, repr=False)
+class Status(Shown):
     """What a fabric is doing."""
 
     state: str  # joining, empty, configuring, running, idle, finished, failed, paused
@@ -78,9 +79,21 @@ class Status:
     software: str
     model: int
 
+    def _lines(self) -> List[List[str]]:
+        connected = int(self.processes["connected"].sum())
+        lines = [["state", self.state],
+                 ["daemons", f"{connected} of {self.daemons_expected} connected"]]
+        if self.scenario:
+            lines += [["scenario", f"{self.scenario} (run {self.run}, {self.nodes} hubs)"],
+                      ["virtual time", _fields.print_time(self.virtual_ps)],
+                      ["packets", f"{self.packets_delivered:,} delivered"],
+                      ["faults active", str(self.faults_active)]]
+        return lines + [[name, value] for name, value in (
+            ("error", self.error), ("waits for", self.waits_for)) if value]
 
-@dataclasses.dataclass(frozen=True)
-class Health:
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Health(Shown):
     """What is not as it should be, at one virtual time."""
 
     virtual_ps: int
@@ -97,6 +110,18 @@ class Health:
     packets_dropped: Dict[str, int]  # by reason
     replays: int  # of flits
     packets_resent: int
+
+    def _lines(self) -> List[List[str]]:
+        dropped = ", ".join(f"{count:,} {reason}" for reason, count in
+                            self.packets_dropped.items())
+        lines = [["health", "healthy" if self.healthy else "degraded"],
+                 ["virtual time", _fields.print_time(self.virtual_ps)],
+                 ["route tables", f"epoch {self.epoch}"], ["packets dropped", dropped or "none"]]
+        return lines + [[name, ", ".join(value)] for name, value in (
+            ("links down", self.links_down), ("links short of lanes", self.links_short_of_lanes),
+            ("hubs cut off", self.hubs_cut_off), ("trees not ready", self.trees_not_ready),
+            ("pairs unreachable", [str(self.unreachable_pairs)] * (self.unreachable_pairs > 0)),
+            ("faults", [str(name) for name in self.faults.index])) if value]
 
 
 class Fabric(Injections, Machine):
@@ -222,15 +247,38 @@ class Fabric(Injections, Machine):
         """Drops the scenario; a run that has not ended is cancelled."""
         self.call("Reset", control_pb2.ResetRequest(), control_pb2.ResetReply)
 
+    def command(self, name: str, /, **fields: _fields.Value) -> int:
+        """A command of ``percsctl fabric``, like ``"reset-arbiters"``; its fields as options there.
+
+        Returns the virtual time in ps at which it takes effect. ``Fabric.commands`` lists them.
+        """
+        if name not in self.commands():
+            raise errors.FieldError("name", name, f'"{name}" is not a command of `percsctl fabric`'
+                                    f"{_fields.nearest(name, list(self.commands()))}",
+                                    "commands: " + ", ".join(self.commands()))
+        method = _rpc.commands()[f"fabric {name}"]
+        request = method.input_type._concrete_class()
+        unknown = _fields.set_fields(request, dict(fields))
+        if unknown:
+            raise errors.FieldError(unknown[0], name, f'{name} has no field "{unknown[0]}"',
+                                    "fields: " + (", ".join(request.DESCRIPTOR.fields_by_name) or
+                                                  "none"))
+        at: int = self.call(method.name, request, method.output_type._concrete_class).at
+        return at
+
+    @staticmethod
+    def commands() -> Dict[str, str]:
+        """What ``command`` can do, and what each is for."""
+        return {words.split()[1]: method.GetOptions().Extensions[options_pb2.command].summary
+                for words, method in _rpc.commands().items() if words.startswith("fabric ")}
+
     def repeat(self) -> int:
         """Runs the workload again in a held run that is idle; returns the virtual time in ps."""
-        return self.call("RepeatWorkload", control_pb2.RepeatWorkloadRequest(),
-                         control_pb2.RepeatWorkloadReply).at
+        return self.command("repeat")
 
     def reset_arbiters(self) -> int:
         """Resets the round-robin arbiters of all hubs; returns the virtual time in ps."""
-        return self.call("ResetArbiters", control_pb2.ResetArbitersRequest(),
-                         control_pb2.ResetArbitersReply).at
+        return self.command("reset-arbiters")
 
     # --- Virtual time
 
@@ -258,8 +306,8 @@ class Fabric(Injections, Machine):
         """
         request = control_pb2.StepTimeRequest(by=_fields.time_ps("by", by))
         at = self.call("StepTime", request, control_pb2.PauseReply).at
-        if wait:
-            self.wait_until(at, seconds)
+        if wait:  # paused there, and not about to be; beyond it somebody resumed it
+            self._await_time(at + 1, seconds)
         return at
 
     def wait_until(self, at: Time, seconds: Optional[float] = None) -> None:
@@ -267,8 +315,10 @@ class Fabric(Injections, Machine):
 
         WaitError after so many wall ``seconds``.
         """
+        self._await_time(_fields.time_ps("at", at), seconds)
+
+    def _await_time(self, until: int, seconds: Optional[float]) -> None:
         end = None if seconds is None else time.monotonic() + seconds
-        until = _fields.time_ps("at", at)
         while True:
             reply = self.call("Status", control_pb2.StatusRequest(), control_pb2.StatusReply)
             state = tables.state_name(reply.state)

@@ -221,6 +221,9 @@ def mpirun(program: Sequence[Union[str, Path]], *, ranks: int,
            compute: str = "zero", collectives: Optional[str] = None,
            open_mpi: Sequence[str] = (), report: Optional[Path] = None,
            control: Optional[str] = None, journal: Optional[Path] = None,
+           daemons: Optional[int] = None, name: Optional[str] = None,
+           controller: Optional[str] = None, tls: Optional[Path] = None,
+           job: Optional[int] = None, first_window: Optional[int] = None,
            dry_run: bool = False) -> Any:
     """Runs an unmodified MPI program on an emulated machine (docs/mpi.md).
 
@@ -229,13 +232,18 @@ def mpirun(program: Sequence[Union[str, Path]], *, ranks: int,
     the report, too. ``control``: ``unix:PATH`` where faults of the machine are changed meanwhile.
     ``collectives``: p2p, cau or auto. ``journal``: a folder from which ``replay`` runs again what
     the program did. Errors as of run.
+
+    ``daemons``: as many are started and have the hubs; ``name``, or ``controller`` and ``tls``: the
+    hubs of a fabric that runs. There ``job`` is the program's key, and its windows begin with
+    number ``first_window`` of each hub.
     """
     chosen = [] if scenario is None else [str(_file(scenario).path), *_file(scenario).arguments()]
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "report.json" if report is None else pathlib.Path(report)
         output = _program.run("mpirun", *_program.options(
             ranks=ranks, map_by=map_by, compute=compute, collectives=collectives, report=file,
-            control=control, journal=journal, dry_run=dry_run),
+            control=control, journal=journal, daemons=daemons, name=name, controller=controller,
+            tls=tls, job=job, first_window=first_window, dry_run=dry_run),
             *(f"--open-mpi={one}" for one in open_mpi), *chosen, "--", *program)
         if dry_run:
             return output.strip()

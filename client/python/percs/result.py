@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import html
 import math
 from typing import Any, Dict, List, Sequence
 
 import pandas as pd
+
+from percs._shown import Shown
 
 NAN = math.nan
 
@@ -55,7 +56,7 @@ def _flatten(value: Any, before: str = "") -> Dict[str, Any]:
     return flat
 
 
-class Result:
+class Result(Shown):
     """What a run gave. ``raw`` is the whole report, by the names of docs/cli.md."""
 
     def __init__(self, raw: Dict[str, Any]) -> None:
@@ -124,12 +125,51 @@ class Result:
         return number(self._measured.get("accepted_bytes_per_second_per_hub"))
 
     @property
+    def undelivered(self) -> float:
+        """Packets created in the measurement phase that had not arrived when its drain ended.
+
+        NaN for workloads without a drain.
+        """
+        return number(self._measured.get("packets_undelivered"))
+
+    @property
     def steady(self) -> bool:
         """Whether the latency has no trend over the measurement phase.
 
         By a t test at 1 % of the batch means of its two halves. False without such a phase.
         """
         return bool(self._measured.get("steady", False))
+
+    @property
+    def unstable(self) -> bool:
+        """Whether ``auto_warm_up`` found no steady part of the measurement phase."""
+        return bool(self._measured.get("unstable", False))
+
+    @property
+    def warm_up(self) -> float:
+        """Virtual ps from the start of the run that ``auto_warm_up`` left out; else NaN."""
+        return number(self._measured.get("warm_up_ps"))
+
+    @property
+    def latency_by_path(self) -> pd.DataFrame:
+        """Packets of the measurement phase by class of path and number of links.
+
+        Mean and max in ns; NaN if the network was saturated or unstable.
+        """
+        columns = ["class", "hops", "packets", "mean_ns", "max_ns"]
+        frame = pd.DataFrame(self._measured.get("latency_by_path", []), columns=columns)
+        frame = frame.astype({"hops": int, "packets": int, "mean_ns": float, "max_ns": float})
+        return frame.set_index(["class", "hops"])
+
+    @property
+    def source_fairness(self) -> float:
+        """Jain's index of what sending hubs injected, 1/n to 1; NaN if nothing was measured."""
+        return number(self._measured.get("source_fairness"))
+
+    @property
+    def least_injected(self) -> float:
+        """Bytes per second of the hub that injected least; NaN if nothing was measured."""
+        return number(self._measured.get("least_injected_bytes_per_second_per_hub"))
 
     @property
     def latency_half_width(self) -> float:
@@ -257,12 +297,3 @@ class Result:
         if self.violations:
             lines.append(["violations", "; ".join(self.violations)])
         return lines
-
-    def __repr__(self) -> str:
-        return "\n".join(f"{name:<25} {value}" for name, value in self._lines())
-
-    def _repr_html_(self) -> str:
-        return "<table>" + "".join(
-            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
-            f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
-            for name, value in self._lines()) + "</table>"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import os
 import pathlib
@@ -13,7 +12,7 @@ from typing import Any, Dict, List, Optional, Sequence, Union
 
 import pandas as pd
 
-from percs import _fields, _program, errors
+from percs import _fields, _program, _shown, errors
 from percs._fields import Value
 
 
@@ -131,8 +130,7 @@ class Scenario:
         rows = [("file", str(self._path)), *((p, str(v)) for p, v in self._settings.items())]
         if self._seed is not None:
             rows.append(("seed", str(self._seed)))
-        return "<table>" + "".join(f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}"
-                                   "</td></tr>" for name, value in rows) + "</table>"
+        return _shown.table(rows)
 
 
 def written(path: str, value: Value) -> str:

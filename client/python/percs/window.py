@@ -24,8 +24,17 @@ FIFO_ADDRESS = 1 << 46  # of the FIFOs in the context; a region of the program m
 _SLOT_BYTES = 2048
 _PIECE_BYTES = 1 << 20  # of what is longer than one operation takes
 _REATTACH_MAX_SECONDS = 60.0
+Data = Union[bytes, bytearray, memoryview]
 _FORMATS = {"immediate": Operation.OP_IMMEDIATE_SEND, "fifo": Operation.OP_FIFO_SEND,
             "ip": Operation.OP_IP_SEND}
+
+
+def _bytes(data: Data) -> bytes:
+    """Bytes as they are sent. FieldError for text and numbers."""
+    if isinstance(data, (str, int)):
+        example = f"{data!r}.encode()" if isinstance(data, str) else f"({data}).to_bytes(8, 'big')"
+        raise errors.FieldError("data", data, f"{data!r} is no bytes", f"write {example}")
+    return bytes(memoryview(data))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,6 +85,7 @@ class Window:
             hello.window = window
         self._nodes: Dict[str, int] = {}
         self._context = context
+        self._hub = hub
         self._session = Session(
             _rpc.Address(address, pathlib.Path(tls) if tls else None, "daemon"), hello,
             mode == "exclusive", receive_slots, under_way, seconds, reattach)
@@ -176,8 +186,9 @@ class Window:
         """Of the region that begins there."""
         return self._session.ask([self._operation(Operation.OP_DEREGISTER, address=address)])
 
-    def write(self, address: int, data: bytes) -> Pending:
+    def write(self, address: int, data: Data) -> Pending:
         """Into registered memory."""
+        data = _bytes(data)
         return self._session.ask([
             self._operation(Operation.OP_WRITE_MEMORY, address=address + done,
                             data=data[done:done + _PIECE_BYTES])
@@ -192,7 +203,7 @@ class Window:
 
     # --- Packets: unreliable, as the hardware's
 
-    def send(self, hub: Union[int, str], window: int, data: bytes = b"", *, format: str = "fifo",
+    def send(self, hub: Union[int, str], window: int, data: Data = b"", *, format: str = "fifo",
              segments: Sequence[Tuple[int, int]] = ()) -> Pending:
         """Sends a packet: up to 127 bytes ``immediate``, 2,048 ``fifo`` or ``ip``.
 
@@ -203,7 +214,7 @@ class Window:
             raise errors.FieldError("format", format, f'"{format}" is not a choice',
                                     "choices: " + ", ".join(_FORMATS))
         operation = self._operation(_FORMATS[format], node=self.find(hub), peer_window=window,
-                                    data=data)
+                                    data=_bytes(data))
         self._add_segments(operation, segments)
         return self._session.ask([operation])
 
@@ -307,4 +318,4 @@ class Window:
         self._session.wait_all(seconds)
 
     def __repr__(self) -> str:
-        return f"Window({self.window} of hub {self.node})"
+        return f"Window({self.window} of {self._hub or f'hub {self.node}'})"

@@ -33,7 +33,8 @@ void LossWatch::LookAt(std::uint32_t place, Wall passed, const Rules& rules) {
     state = {};
     return;
   }
-  // What counts begins when the daemon was first seen silent, and anew when its connection is back.
+  // What counts begins when the daemon was first seen silent, and again when its connection is
+  // back.
   if (!state.silent || state.connected != seen.connected) {
     state = {};
     passed = Wall(0);

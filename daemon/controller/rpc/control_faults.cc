@@ -15,7 +15,6 @@ namespace percs {
 namespace {
 
 constexpr int kNamesListed = 64;
-constexpr std::uint64_t kLeaseMax = 7ull * 24 * 3600 * 1000;  // wall milliseconds
 
 // Jobs that a fault touches: the scenario's workload, if any pair of its hubs is touched.
 std::string JobOf(const v1::Scenario& scenario) {
@@ -54,19 +53,12 @@ void PreviewToProto(const FaultPreview& preview, const FabricRun& run, v1::Fault
 
 absl::Status ControlService::Handlers::Set(FabricRun* run, const CallPtr& call,
                                            const v1::Fault& fault, std::function<void(Time)> told) {
-  const auto spec = BuildFaultSpec(fault, run->topology());
-  if (!spec.ok()) return spec.status();
   v1::JournalRecord record;
   *record.mutable_create_fault() = fault;
-  const auto effect = std::make_shared<Time>(0);
-  run->Manage(
-      std::move(record),
-      [effect, spec = *spec](Fabric& manager, Time at) {
-        const auto created = manager.faults()->Create(spec, at);
-        if (created.ok()) *effect = created->begins_at;
-        return created.status();
-      },
-      call->Then<Time>([effect, told = std::move(told)](Time) { told(*effect); }));
+  const auto created = std::make_shared<v1::FaultReply>();
+  run->Act(std::move(record), created.get(),
+           call->Then<Time>(
+               [created, told = std::move(told)](Time) { told(created->fault().begins_at()); }));
   return absl::OkStatus();
 }
 
@@ -112,7 +104,9 @@ Reactor* ControlService::Handlers::InjectFault(Context* context,
       const auto part = BuildBladeFault(fault, topology);
       if (!part.ok()) return part.status();
       reply->set_what(DescribeBladeFault(*part, topology));
-      run->BreakPart(fault, request->now(), call->Then<Time>(told));
+      v1::JournalRecord record;
+      *record.mutable_fault() = *request;
+      run->Act(std::move(record), nullptr, call->Then<Time>(told));
       return absl::OkStatus();
     }
     if (request->now()) fault.clear_at();
@@ -122,129 +116,6 @@ Reactor* ControlService::Handlers::InjectFault(Context* context,
       return absl::InvalidArgumentError("a fault with `inject` has a name; create it");
     reply->set_what(DescribeSetting(*spec, topology));
     return Set(run, call, fault, told);
-  });
-}
-
-absl::Status ControlService::Handlers::SetFault(FabricRun* run, const CallPtr& call,
-                                                const v1::Fault& fault, const char* what,
-                                                FaultCommand command, v1::JournalRecord record,
-                                                std::chrono::milliseconds lease,
-                                                v1::FaultReply* reply) {
-  const auto spec = BuildFaultSpec(fault, run->topology());
-  if (!spec.ok()) return spec.status();
-  const std::uint64_t number = run->number();
-  if (lease.count() > 0) record.set_lease_wall_ms(static_cast<std::uint64_t>(lease.count()));
-  run->Manage(
-      std::move(record),
-      [reply, command, spec = *spec, run](Fabric& manager, Time at) {
-        return percs::SetFault(*manager.faults(), command, spec, run->topology(), at, reply);
-      },
-      call->Then<Time>([reply, number, what, lease, run](Time at) {
-        reply->set_at(at);
-        reply->set_pace(run->pace().Expected());
-        if (lease.count() > 0) run->Lease(reply->fault().id(), reply->fault().number(), lease);
-        const v1::FaultStatus& f = reply->fault();
-        const std::string text =
-            fmt::format("{} {} ({}, {} places, seed {}), begins at {}", what, f.id(), f.kind(),
-                        f.selected(), f.seed(), FormatTime(f.begins_at()));
-        spdlog::info("run {}: {} at {}", number, text, FormatTime(at));
-      }));
-  return absl::OkStatus();
-}
-
-Reactor* ControlService::Handlers::CreateFault(Context* context,
-                                               const v1::CreateFaultRequest* request,
-                                               v1::FaultReply* reply) {
-  return ServeActive(context, [&](FabricRun* run, const CallPtr& call) -> absl::Status {
-    v1::JournalRecord record;
-    *record.mutable_create_fault() = request->fault();
-    if (request->lease_wall_ms() > kLeaseMax) {
-      return absl::InvalidArgumentError(
-          fmt::format("a lease of {} ms; at most {}", request->lease_wall_ms(), kLeaseMax));
-    }
-    return SetFault(run, call, request->fault(), "create fault", &FaultService::Create,
-                    std::move(record), std::chrono::milliseconds(request->lease_wall_ms()), reply);
-  });
-}
-
-Reactor* ControlService::Handlers::UpdateFault(Context* context,
-                                               const v1::UpdateFaultRequest* request,
-                                               v1::FaultReply* reply) {
-  return ServeActive(context, [&](FabricRun* run, const CallPtr& call) -> absl::Status {
-    v1::JournalRecord record;
-    *record.mutable_update_fault() = request->fault();
-    return SetFault(run, call, request->fault(), "update fault", &FaultService::Update,
-                    std::move(record), {}, reply);
-  });
-}
-
-// A command for the fault service: `act` carries it out when it is durable, `told` is what the log
-// says of it then.
-template <typename Reply, typename Act, typename Told>
-absl::Status ControlService::Handlers::OnFaults(FabricRun* run, const CallPtr& call,
-                                                v1::JournalRecord record, Reply* reply, Act act,
-                                                Told told) {
-  run->Manage(
-      std::move(record),
-      [act, run](Fabric& manager, Time at) { return act(*manager.faults(), *run, at); },
-      call->Then<Time>([reply, told, number = run->number()](Time at) {
-        reply->set_at(at);
-        spdlog::info("run {}: {} at {}", number, told(), FormatTime(at));
-      }));
-  return absl::OkStatus();
-}
-
-Reactor* ControlService::Handlers::DeleteFault(Context* context,
-                                               const v1::DeleteFaultRequest* request,
-                                               v1::FaultReply* reply) {
-  return ServeActive(context, [&](FabricRun* run, const CallPtr& call) -> absl::Status {
-    v1::JournalRecord record;
-    record.set_delete_fault(request->id());
-    const auto act = [reply, id = request->id()](FaultService& faults, const FabricRun& run,
-                                                 Time at) {
-      return percs::DeleteFault(faults, id, run.topology(), at, reply);
-    };
-    return OnFaults(run, call, std::move(record), reply, act,
-                    [id = request->id()] { return fmt::format("delete fault {}", id); });
-  });
-}
-
-Reactor* ControlService::Handlers::ResetFaults(Context* context, const v1::ResetFaultsRequest*,
-                                               v1::ResetFaultsReply* reply) {
-  return ServeActive(context, [&](FabricRun* run, const CallPtr& call) -> absl::Status {
-    v1::JournalRecord record;
-    record.set_reset_faults(true);
-    const auto act = [reply](FaultService& faults, const FabricRun&, Time at) {
-      return percs::ResetFaults(faults, at, reply);
-    };
-    return OnFaults(run, call, std::move(record), reply, act,
-                    [reply] { return fmt::format("reset of {} faults", reply->deleted()); });
-  });
-}
-
-Reactor* ControlService::Handlers::ResetArbiters(Context* context, const v1::ResetArbitersRequest*,
-                                                 v1::ResetArbitersReply* reply) {
-  return ServeActive(context, [&](FabricRun* run, const CallPtr& call) -> absl::Status {
-    v1::JournalRecord record;
-    record.set_reset_arbiters(true);
-    const auto act = [](FaultService& faults, const FabricRun&, Time at) {
-      faults.ResetArbiters(at);
-      return absl::OkStatus();
-    };
-    return OnFaults(run, call, std::move(record), reply, act,
-                    [] { return std::string("arbiters reset"); });
-  });
-}
-
-Reactor* ControlService::Handlers::RepeatWorkload(Context* context,
-                                                  const v1::RepeatWorkloadRequest*,
-                                                  v1::RepeatWorkloadReply* reply) {
-  return ServeActive(context, [&](FabricRun* run, const CallPtr& call) -> absl::Status {
-    run->Repeat(call->Then<Time>([reply, number = run->number()](Time at) {
-      reply->set_at(at);
-      spdlog::info("run {}: the workload runs again at {}", number, FormatTime(at));
-    }));
-    return absl::OkStatus();
   });
 }
 

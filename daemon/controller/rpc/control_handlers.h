@@ -1,4 +1,5 @@
-// The methods of the Control service, for the files that implement them.
+// The methods of the Control service, for the files that implement them. Those with the option
+// `command` (percs/v1/options.proto) have one handler together.
 #pragma once
 
 #include <chrono>
@@ -9,12 +10,10 @@
 
 #include "daemon/controller/rpc/control_service.h"
 #include "daemon/controller/status_reply.h"
-#include "emulator/management/fault_service.h"
 #include "fmt/format.h"
 #include "proto/process/grpc_status.h"
 #include "proto/process/out_of_memory.h"
 #include "proto/process/version.h"
-#include "proto/scenario/fault_methods.h"
 #include "spdlog/spdlog.h"
 
 namespace percs {
@@ -61,8 +60,7 @@ using CallPtr = std::shared_ptr<Call>;
 // WIDE: one method for each call of the Control service; gRPC wants them in one class.
 class ControlService::Handlers final : public v1::Control::CallbackService {
  public:
-  Handlers(ControlService* service, Controller* controller)
-      : service_(service), controller_(controller) {}
+  Handlers(ControlService* service, Controller* controller);
 
   Reactor* Version(Context* context, const v1::VersionRequest*, v1::VersionReply* reply) override {
     return Serve(context, [&]() -> absl::Status {
@@ -95,7 +93,6 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
       return result.status();
     });
   }
-  Reactor* Stop(Context* context, const v1::StopRequest*, v1::StopReply* reply) override;
   Reactor* Reset(Context* context, const v1::ResetRequest*, v1::ResetReply*) override {
     return Serve(context, [&]() PERCS_LOCKED { return controller_->Reset(); });
   }
@@ -133,22 +130,10 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
   Reactor* InjectFault(Context* context, const v1::InjectFaultRequest* request,
                        v1::InjectFaultReply* reply) override;
   // control_faults.cc
-  Reactor* CreateFault(Context* context, const v1::CreateFaultRequest* request,
-                       v1::FaultReply* reply) override;
-  Reactor* UpdateFault(Context* context, const v1::UpdateFaultRequest* request,
-                       v1::FaultReply* reply) override;
-  Reactor* DeleteFault(Context* context, const v1::DeleteFaultRequest* request,
-                       v1::FaultReply* reply) override;
   Reactor* ListFaults(Context* context, const v1::ListFaultsRequest* request,
                       v1::ListFaultsReply* reply) override;
-  Reactor* ResetFaults(Context* context, const v1::ResetFaultsRequest* request,
-                       v1::ResetFaultsReply* reply) override;
-  Reactor* ResetArbiters(Context* context, const v1::ResetArbitersRequest* request,
-                         v1::ResetArbitersReply* reply) override;
   Reactor* HoldFault(Context* context, const v1::HoldFaultRequest* request,
                      v1::HoldFaultReply* reply) override;
-  Reactor* RepeatWorkload(Context* context, const v1::RepeatWorkloadRequest* request,
-                          v1::RepeatWorkloadReply* reply) override;
   Reactor* BreakStreams(Context* context, const v1::BreakStreamsRequest* request,
                         v1::BreakStreamsReply* reply) override;
   // control_health.cc
@@ -164,13 +149,8 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
                      v1::HealthReply* reply) override;
   Reactor* PreviewFault(Context* context, const v1::PreviewFaultRequest* request,
                         v1::PreviewFaultReply* reply) override;
-  Reactor* Trace(Context* context, const v1::TraceRequest* request, v1::TraceReply* reply) override;
   Reactor* GetTrace(Context* context, const v1::GetTraceRequest* request,
                     v1::GetTraceReply* reply) override;
-  Reactor* CreateTree(Context* context, const v1::CreateTreeRequest* request,
-                      v1::CreateTreeReply* reply) override;
-  Reactor* DeleteTree(Context* context, const v1::DeleteTreeRequest* request,
-                      v1::DeleteTreeReply* reply) override;
   Reactor* ListTrees(Context* context, const v1::ListTreesRequest* request,
                      v1::ListTreesReply* reply) override;
 
@@ -228,16 +208,12 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
   // Whether one more client may watch.
   absl::Status MayWatch(Context* context) PERCS_LOCKED;
 
-  absl::Status SetFault(FabricRun* run, const CallPtr& call, const v1::Fault& fault,
-                        const char* what, FaultCommand command, v1::JournalRecord record,
-                        std::chrono::milliseconds lease, v1::FaultReply* reply);
+  // Serves a method that is a command; what was asked and what is answered are bytes.
+  Reactor* Command(Context* context, const google::protobuf::MethodDescriptor& method,
+                   const grpc::ByteBuffer& request, grpc::ByteBuffer* reply);
   // Creates the fault that is set, and tells the virtual time from which on it is.
   absl::Status Set(FabricRun* run, const CallPtr& call, const v1::Fault& fault,
                    std::function<void(Time)> told);
-  template <typename Reply, typename Act, typename Told>
-  absl::Status OnFaults(FabricRun* run, const CallPtr& call, v1::JournalRecord record, Reply* reply,
-                        Act act, Told told);
-
   ControlService* service_;
   Controller* controller_;
 };

@@ -90,14 +90,6 @@ grpc::ServerWriteReactor<v1::RunEvent>* ControlService::Handlers::WatchRun(
   return watch;
 }
 
-Reactor* ControlService::Handlers::Stop(Context* context, const v1::StopRequest*,
-                                        v1::StopReply* reply) {
-  return ServeActive(context, [&](FabricRun* run, const CallPtr& call) -> absl::Status {
-    run->Stop(call->Then<Time>([reply](Time at) { reply->set_at(at); }));
-    return absl::OkStatus();
-  });
-}
-
 Reactor* ControlService::Handlers::ListLinks(Context* context, const v1::ListLinksRequest* request,
                                              v1::ListLinksReply* reply) {
   return ServeRun(context, [&](FabricRun* run, const CallPtr& call) -> absl::Status {
@@ -210,14 +202,6 @@ Reactor* ControlService::Handlers::GetCounters(Context* context,
   });
 }
 
-Reactor* ControlService::Handlers::Trace(Context* context, const v1::TraceRequest* request,
-                                         v1::TraceReply* reply) {
-  return ServeActive(context, [&](FabricRun* run, const CallPtr& call) -> absl::Status {
-    run->Trace(request->selection(), call->Then<Time>([reply](Time at) { reply->set_at(at); }));
-    return absl::OkStatus();
-  });
-}
-
 Reactor* ControlService::Handlers::GetTrace(Context* context, const v1::GetTraceRequest*,
                                             v1::GetTraceReply* reply) {
   return ServeRun(context, [&](FabricRun* run, const CallPtr& call) -> absl::Status {
@@ -226,52 +210,6 @@ Reactor* ControlService::Handlers::GetTrace(Context* context, const v1::GetTrace
           reply->set_virtual_time(run->virtual_time());
           reply->set_run_ended(run->ended());
           TracedToProto(packets, run->topology(), reply->mutable_packets());
-        }));
-    return absl::OkStatus();
-  });
-}
-
-Reactor* ControlService::Handlers::CreateTree(Context* context,
-                                              const v1::CreateTreeRequest* request,
-                                              v1::CreateTreeReply* reply) {
-  return ServeActive(context, [&](FabricRun* run, const CallPtr& call) -> absl::Status {
-    const auto spec = BuildTree(request->tree(), run->topology());
-    if (!spec.ok()) return spec.status();
-    const std::uint64_t number = run->number();
-    v1::JournalRecord record;
-    *record.mutable_create_tree() = request->tree();
-    run->Manage(
-        std::move(record),
-        [reply, spec = *spec](Fabric& manager, Time at) {
-          const auto tree = manager.CreateTree(spec, at);
-          if (tree.ok()) reply->set_id(*tree);
-          return tree.status();
-        },
-        call->Then<Time>([reply, number, spec = *spec](Time at) {
-          reply->set_at(at);
-          spdlog::info("run {}: tree {} over {} hubs at {}", number, spec.name, spec.members.size(),
-                       FormatTime(at));
-        }));
-    return absl::OkStatus();
-  });
-}
-
-Reactor* ControlService::Handlers::DeleteTree(Context* context,
-                                              const v1::DeleteTreeRequest* request,
-                                              v1::DeleteTreeReply* reply) {
-  return ServeActive(context, [&](FabricRun* run, const CallPtr& call) -> absl::Status {
-    const auto id = FindTree(run->trees(), request->name());
-    if (!id.ok()) return id.status();
-    reply->set_id(*id);
-    const std::uint64_t number = run->number();
-    v1::JournalRecord record;
-    record.set_delete_tree(request->name());
-    run->Manage(
-        std::move(record),
-        [id = *id](Fabric& manager, Time at) { return manager.DeleteTree(id, at); },
-        call->Then<Time>([reply, number, name = request->name()](Time at) {
-          reply->set_at(at);
-          spdlog::info("run {}: tree {} deleted at {}", number, name, FormatTime(at));
         }));
     return absl::OkStatus();
   });

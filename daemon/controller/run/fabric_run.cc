@@ -22,6 +22,12 @@ constexpr NodeId kCheckedNodesMax = 256;
 
 absl::Status CheckSelfContained(const v1::Scenario& scenario) {
   const v1::Workload& workload = scenario.workload();
+  for (const v1::PatternTraffic* traffic : {&workload.pattern(), &workload.background()}) {
+    if (traffic->permutation_file().empty() || traffic->has_inline_permutation()) continue;
+    return absl::InvalidArgumentError(
+        "permutation_file: the controller does not read files; send the file's content in "
+        "inline_permutation");
+  }
   if (!workload.has_trace() || workload.trace().has_inline_trace()) return absl::OkStatus();
   return absl::InvalidArgumentError(
       "workload.trace.file: the controller does not read files; send the trace's content in "

@@ -117,23 +117,15 @@ class FabricRun {
   void Snapshot(std::vector<NodeId> nodes, SnapshotDone done);
   // Of all nodes, without holding virtual time. `sent` is called at the virtual time of the answer.
   void Look(SnapshotDone done, std::function<void()> sent);
-  // A part of a blade fails, at the time of the fault or at once. Calls back with the virtual time
-  // of the effect. INVALID_ARGUMENT for a time that has passed, or if it cannot be.
-  void BreakPart(const v1::Fault& fault, bool now, TimeDone done);
-  // Follows packets from the virtual time on that it calls back with. INVALID_ARGUMENT for a
-  // selection that names what is not there.
-  void Trace(const v1::TraceSelection& selection, TimeDone done);
   // What became of all packets followed so far.
   void GetTrace(TraceDone done);
   // Calls back when the tables have been proven and their install has begun, or with the witness.
   void LoadRoutes(TableSet tables, v1::JournalRecord record, LoadDone done);
-  // Something for network management, at the start of the next window, which replays as `record`.
-  // Calls back with that time, or with the error of `command`.
-  using ManagerCommand = std::function<absl::Status(Fabric& manager, Time at)>;
-  void Manage(v1::JournalRecord record, ManagerCommand command, TimeDone done);
-  void Stop(TimeDone done);
-  // Runs the workload again. FAILED_PRECONDITION unless everything is done and the run is held.
-  void Repeat(TimeDone done);
+  // A command, at the start of the next window. Calls back with the virtual time of its effect,
+  // with what CheckCommand and ActOnFabric say against it, or with FAILED_PRECONDITION: the
+  // workload runs again only when everything is done and the run is held. `answer`: a reply of the
+  // command's method, which is filled and has to stay until then; null: nobody asked.
+  void Act(v1::JournalRecord record, google::protobuf::Message* answer, TimeDone done);
   const RunPrograms::Counts& programs() const { return programs_.counts(); }
   // Virtual time pauses now or later, or resumes. Returns where. Commands are still
   // taken.
@@ -255,6 +247,8 @@ class FabricRun {
   absl::Status WaitsFor(std::uint32_t process) const;
   // OK, or UNAVAILABLE: which daemons have no stream to which.
   absl::Status Apart() const;
+  absl::Status Admit(const v1::JournalRecord& record) const;
+  void BeginLease(const v1::JournalRecord& record);
   // Has it taken at the end of the window.
   void Enqueue(Command command);
   void Ask(NodeQueries::Query query);
@@ -271,8 +265,7 @@ class FabricRun {
   // Rows of commands. Each adds to what the daemons it concerns get with their next grants.
   absl::StatusOr<Time> TakeOnManager(const Command& command, Time boundary);
   absl::StatusOr<Time> TakePartFault(const Command& command, Time boundary);
-  absl::StatusOr<Time> TakeTrace(const Command& command, Time boundary);
-  absl::StatusOr<Time> TakeRepeat(const Command& command, Time boundary);
+  absl::StatusOr<Time> TakeOnHubs(const Command& command, Time boundary);
   absl::StatusOr<Time> TakeSever(const Command& command, Time boundary);
   absl::StatusOr<Time> TakeStop(const Command& command, Time boundary);
   absl::StatusOr<Time> TakeLoss(const Command& command, Time boundary);

@@ -1,4 +1,5 @@
-// The part of FabricRun that interprets commands: one row for each event of the journal.
+// The part of FabricRun that passes commands to network management and to hubs, as their scope says
+// (proto/scenario/commands.h).
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -9,8 +10,6 @@
 #include "fmt/format.h"
 #include "proto/scenario/blades.h"
 #include "proto/scenario/commands.h"
-#include "proto/scenario/faults.h"
-#include "proto/scenario/trace_codec.h"
 #include "spdlog/spdlog.h"
 
 namespace percs {
@@ -24,20 +23,18 @@ absl::Status CheckNotBefore(Time boundary, Time at) {
 
 }  // namespace
 
-#pragma GCC diagnostic push
-#pragma GCC diagnostic error "-Wswitch"
-// An event without a row does not compile.
 FabricRun::CommandRow FabricRun::RowOf(v1::JournalRecord::EventCase event) {
-  switch (event) {
-    case v1::JournalRecord::kCreateFault:
-    case v1::JournalRecord::kUpdateFault:
-    case v1::JournalRecord::kDeleteFault:
-    case v1::JournalRecord::kResetFaults:
-    case v1::JournalRecord::kResetArbiters:
-    case v1::JournalRecord::kCreateTree:
-    case v1::JournalRecord::kDeleteTree:
-    case v1::JournalRecord::kRoutes:
+  switch (ScopeOf(event)) {
+    case CommandScope::kNone:
+      return {};
+    case CommandScope::kManagement:
       return {&FabricRun::TakeOnManager, &FabricRun::RepeatOnManager};
+    case CommandScope::kHubs:
+      return {&FabricRun::TakeOnHubs, nullptr};
+    case CommandScope::kRun:
+      break;
+  }
+  switch (event) {
     case v1::JournalRecord::kLoadRoutes:  // whoever reads it puts kRoutes in its place
       return {&FabricRun::TakeOnManager, nullptr};
     case v1::JournalRecord::kFault:
@@ -50,76 +47,44 @@ FabricRun::CommandRow FabricRun::RowOf(v1::JournalRecord::EventCase event) {
       return {&FabricRun::TakeRejoin, &FabricRun::RepeatRejoin};
     case v1::JournalRecord::kSever:
       return {&FabricRun::TakeSever, nullptr};
-    case v1::JournalRecord::kTrace:
-      return {&FabricRun::TakeTrace, nullptr};
-    case v1::JournalRecord::kRepeat:
-      return {&FabricRun::TakeRepeat, nullptr};
     case v1::JournalRecord::kEndpoint:
       return {&FabricRun::TakeSubmission, nullptr};
-    case v1::JournalRecord::kApply:
-    case v1::JournalRecord::kEnd:
-    case v1::JournalRecord::kMpiCalls:  // of a run in one process, which no controller replays
-    case v1::JournalRecord::EVENT_NOT_SET:
-      return {};
+    default:
+      PERCS_CHECK(false);  // a command of the scope kRun has its row here
   }
-  return {};  // of a newer version
 }
-#pragma GCC diagnostic pop
 
 bool FabricRun::IsCommand(const v1::JournalRecord& record) {
-  return RowOf(record.event_case()).take != nullptr;
+  return ScopeOf(record.event_case()) != CommandScope::kNone;
 }
 
-void FabricRun::BreakPart(const v1::Fault& fault, bool now, TimeDone done) {
-  Command command{{}, std::move(done)};
-  *command.record.mutable_fault()->mutable_fault() = fault;
-  command.record.mutable_fault()->set_now(now);
-  Enqueue(std::move(command));
+void FabricRun::Act(v1::JournalRecord record, google::protobuf::Message* answer, TimeDone done) {
+  if (absl::Status status = Admit(record); !status.ok()) return done(status);
+  Enqueue({std::move(record), std::move(done), answer});
 }
 
-void FabricRun::Trace(const v1::TraceSelection& selection, TimeDone done) {
-  const auto known = SelectionFromProto(selection, topology());
-  if (!known.ok()) return done(known.status());
-  Command command{{}, std::move(done)};
-  *command.record.mutable_trace() = selection;
-  Enqueue(std::move(command));
+absl::Status FabricRun::Admit(const v1::JournalRecord& record) const {
+  if (absl::Status status = CheckCommand(record, *manager_); !status.ok()) return status;
+  if (!record.has_repeat()) return absl::OkStatus();
+  if (phase_ != Phase::kIdle || programs_.expected()) {
+    return absl::FailedPreconditionError(fmt::format(
+        "run {} is {}; the workload runs again only in a held run (applied with hold) that is idle",
+        setup_.number, hold_ ? "not idle yet" : "not held"));
+  }
+  return CheckRepeatable(setup_.scenario, topology());
 }
 
 void FabricRun::LoadRoutes(TableSet tables, v1::JournalRecord record, LoadDone done) {
   const auto loaded = std::make_shared<LoadedRoutes>();
-  Manage(
-      std::move(record),
-      [tables = std::move(tables), loaded](Fabric& manager, Time at) {
-        auto answer = manager.LoadRoutes(tables, at);
-        if (answer.ok()) *loaded = *std::move(answer);
-        return answer.status();
-      },
-      [done = std::move(done), loaded](absl::StatusOr<Time> at) {
-        if (!at.ok()) return done(at.status());
-        done(std::move(*loaded));
-      });
-}
-
-void FabricRun::Manage(v1::JournalRecord record, ManagerCommand command, TimeDone done) {
-  Enqueue({std::move(record), std::move(done), std::move(command)});
-}
-
-void FabricRun::Stop(TimeDone done) {
-  Command command{{}, std::move(done)};
-  command.record.set_stop(true);
-  Enqueue(std::move(command));
-}
-
-void FabricRun::Repeat(TimeDone done) {
-  if (phase_ != Phase::kIdle || programs_.expected()) {
-    return done(absl::FailedPreconditionError(fmt::format(
-        "run {} is {}; the workload runs again only in a held run (applied with hold) that is idle",
-        setup_.number, hold_ ? "not idle yet" : "not held")));
-  }
-  if (absl::Status status = CheckRepeatable(setup_.scenario, topology()); !status.ok())
-    return done(status);
-  Command command{{}, std::move(done)};
-  command.record.set_repeat(true);
+  Command command{std::move(record), [done = std::move(done), loaded](absl::StatusOr<Time> at) {
+                    if (!at.ok()) return done(at.status());
+                    done(std::move(*loaded));
+                  }};
+  command.on_manager = [tables = std::move(tables), loaded](Fabric& manager, Time at) {
+    auto answer = manager.LoadRoutes(tables, at);
+    if (answer.ok()) *loaded = *std::move(answer);
+    return answer.status();
+  };
   Enqueue(std::move(command));
 }
 
@@ -155,17 +120,12 @@ void FabricRun::TakeReplay() {
 
 // As if it had been asked for now. What was refused then is refused now.
 void FabricRun::Submit(const v1::JournalRecord& record) {
-  Command command{record, [this, record, retaken = commands_.retaking()](absl::StatusOr<Time> at) {
-                    if (!at.ok()) {
-                      spdlog::info("run {}: replayed command: {}", setup_.number,
-                                   std::string(at.status().message()));
-                    } else if (retaken && record.lease_wall_ms() > 0) {
-                      const auto fault = faults().Get(record.create_fault().id());
-                      if (!fault.ok()) return;
-                      Lease(fault->spec.id, fault->number,
-                            std::chrono::milliseconds(record.lease_wall_ms()));
-                    }
+  Command command{record, [this](absl::StatusOr<Time> at) {
+                    if (at.ok()) return;
+                    spdlog::info("run {}: replayed command: {}", setup_.number,
+                                 std::string(at.status().message()));
                   }};
+  command.leased = commands_.retaking();
   // What programs asked for in another run, no daemon has.
   if (!commands_.retaking() && record.has_endpoint())
     command.record.mutable_endpoint()->clear_process();
@@ -175,14 +135,22 @@ void FabricRun::Submit(const v1::JournalRecord& record) {
 absl::StatusOr<Time> FabricRun::TakeOnManager(const Command& command, Time boundary) {
   const std::string& updated = command.record.update_fault().id();  // "" if it is another command
   const auto before = manager_->faults()->Get(updated);
-  const absl::Status status = command.on_manager ? command.on_manager(*manager_, boundary)
-                                                 : ActOnFabric(command.record, *manager_, boundary);
+  const absl::Status status =
+      command.on_manager ? command.on_manager(*manager_, boundary)
+                         : ActOnFabric(command.record, *manager_, boundary, command.answer);
   if (!status.ok()) return status;
   const auto after = manager_->faults()->Get(updated);
   if (before.ok() && after.ok() && leases_.Renumber(updated, before->number, after->number))
     recovery_.touched = true;
+  if (command.leased && command.record.lease_wall_ms() > 0) BeginLease(command.record);
   ReportManager();
   return boundary;
+}
+
+void FabricRun::BeginLease(const v1::JournalRecord& record) {
+  const auto fault = faults().Get(record.create_fault().id());
+  if (!fault.ok()) return;
+  Lease(fault->spec.id, fault->number, std::chrono::milliseconds(record.lease_wall_ms()));
 }
 
 void FabricRun::RepeatOnManager(const v1::JournalRecord& record) {
@@ -219,14 +187,10 @@ absl::StatusOr<NodeId> FabricRun::AdmitPartFault(const v1::Fault& message) {
   return fault->node;
 }
 
-absl::StatusOr<Time> FabricRun::TakeTrace(const Command& command, Time boundary) {
-  ForEachDaemon(boundary,
-                [&](v1::WindowGrant& pending) { *pending.add_traces() = command.record.trace(); });
-  return boundary;
-}
-
-absl::StatusOr<Time> FabricRun::TakeRepeat(const Command&, Time boundary) {
-  ForEachDaemon(boundary, [&](v1::WindowGrant& pending) { pending.set_repeat_at(boundary); });
+absl::StatusOr<Time> FabricRun::TakeOnHubs(const Command& command, Time boundary) {
+  v1::JournalRecord record = command.record;
+  record.set_at(boundary);
+  ForEachDaemon(boundary, [&](v1::WindowGrant& pending) { *pending.add_commands() = record; });
   return boundary;
 }
 
@@ -237,14 +201,13 @@ absl::StatusOr<Time> FabricRun::TakeSever(const Command& command, Time boundary)
 }
 
 // Nothing holds virtual time from now on.
-absl::StatusOr<Time> FabricRun::TakeStop(const Command&, Time boundary) {
+absl::StatusOr<Time> FabricRun::TakeStop(const Command& command, Time boundary) {
   hold_ = false;
   programs_.Stop();
   FollowHold();
   manager_->faults()->EndRepeating(boundary);
   ReportManager();
-  ForEachDaemon(boundary, [](v1::WindowGrant& pending) { pending.set_stop(true); });
-  return boundary;
+  return TakeOnHubs(command, boundary);
 }
 
 void FabricRun::RepeatStop(const v1::JournalRecord& record) {
@@ -286,8 +249,8 @@ std::set<std::uint32_t> FabricRun::OwnersOf(const std::vector<NodeId>& nodes) co
 
 bool FabricRun::CommandsUndelivered() const {
   return std::any_of(pending_.begin(), pending_.end(), [](const v1::WindowGrant& pending) {
-    return pending.part_faults_size() > 0 || pending.traces_size() > 0 ||
-           pending.endpoints_size() > 0 || pending.stop() || pending.has_repeat_at();
+    return pending.part_faults_size() > 0 || pending.commands_size() > 0 ||
+           pending.endpoints_size() > 0;
   });
 }
 

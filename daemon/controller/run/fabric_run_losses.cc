@@ -2,9 +2,9 @@
 // docs/faults.md).
 //
 // Declared (Lose) -> the survivors that share links with it take in what they have of it and say
-// how far that is, and finish the window -> nobody is running: the loss is a command at the end of
-// that window, journalled with the virtual times from which on nothing of the lost hubs arrived ->
-// its links are down, network management continues without it.
+// how far that is, and finish the window -> no daemon runs a window: the loss is a command at the
+// end of that window, journalled with the virtual times from which on nothing of the lost hubs
+// arrived -> its links are down, network management continues without it.
 #include <algorithm>
 #include <utility>
 #include <vector>

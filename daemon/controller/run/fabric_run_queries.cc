@@ -84,7 +84,7 @@ void FabricRun::OnWaitEdges(std::uint32_t process, const v1::WaitEdges& edges) {
 }
 
 void FabricRun::FinishDeadlock() {
-  End(DeadlockError(topology(), master_.left(), master_.now(), final_.wait_edges(),
+  End(DeadlockError(topology(), master_.left(), final_.last_event(), final_.wait_edges(),
                     final_.Blocked()));
 }
 

@@ -100,18 +100,15 @@ void FabricRun::EndLeases() {
   for (const auto& [id, lease] : expired) {
     v1::JournalRecord record;
     record.set_delete_fault(id);
-    Manage(
-        std::move(record),
-        [id = id](Fabric& manager, Time at) { return manager.faults()->Delete(id, at); },
-        [this, id = id, lease = lease](absl::StatusOr<Time> at) {
-          if (at.ok()) {
-            spdlog::info("run {}: the lease of fault {} expired; the fault is deleted at {}",
-                         setup_.number, id, FormatTime(*at));
-          } else if (absl::IsResourceExhausted(at.status()) || absl::IsUnavailable(at.status())) {
-            leases_.Set(id, lease.number, lease.span, clock_.Now() + kEndAgain);
-            timers_.lease.Set(kEndAgain, [this] { EndLeases(); });
-          }
-        });
+    Act(std::move(record), nullptr, [this, id = id, lease = lease](absl::StatusOr<Time> at) {
+      if (at.ok()) {
+        spdlog::info("run {}: the lease of fault {} expired; the fault is deleted at {}",
+                     setup_.number, id, FormatTime(*at));
+      } else if (absl::IsResourceExhausted(at.status()) || absl::IsUnavailable(at.status())) {
+        leases_.Set(id, lease.number, lease.span, clock_.Now() + kEndAgain);
+        timers_.lease.Set(kEndAgain, [this] { EndLeases(); });
+      }
+    });
   }
 }
 

@@ -67,7 +67,7 @@ Standing FabricRun::CurrentStanding() const {
   standing.next_foreground = master_.next_foreground();
   standing.left = master_.left();
   standing.whole = manager_->losses().lost().empty();
-  standing.has_clock = setup_.scenario.topology.clock.has_value();
+  standing.has_background = setup_.scenario.has_background();
   standing.commands_to_come = CommandsUndelivered() || !commands_.replay_ended();
   standing.programs_expected = programs_.expected();
   standing.programs_owe = programs_.hold();
@@ -109,7 +109,7 @@ bool FabricRun::OpenWindow() {
   const std::optional<Time>& pause_at = time_.pause_at();
   if (pause_at && next >= *pause_at) return phase_ = Phase::kPaused, false;
   phase_ = Phase::kRunning;
-  Time end = next + master_.lookahead();
+  Time end = std::min(next + master_.lookahead(), policy_.next_look());
   if (pause_at) end = std::min(end, *pause_at);
   if (setup_.scenario.stop_at > 0) end = std::min(end, setup_.scenario.stop_at);
   if (!commands_.replay_ended()) end = std::min(end, commands_.next_replay());

@@ -1,4 +1,4 @@
-// Leases of faults: a fault that has one is deleted when nobody renews its lease in time
+// Leases of faults: a fault that has one is deleted when its lease expires without a renewal
 // (docs/faults.md, "Leases"). Times are wall times.
 //
 // Pure: the caller says what time it is. THREAD: calls do not overlap.

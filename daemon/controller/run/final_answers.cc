@@ -29,6 +29,7 @@ absl::Status FinalAnswers::OnWaitEdges(std::uint32_t process, const v1::WaitEdge
     if (!owned.ok()) return owned;
   }
   wait_edges_.insert(wait_edges_.end(), read->begin(), read->end());
+  last_event_ = std::max<Time>(last_event_, edges.last_event());
   blocked_.insert(blocked_.end(), edges.blocked().begin(), edges.blocked().end());
   return absl::OkStatus();
 }

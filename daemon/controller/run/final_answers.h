@@ -36,6 +36,8 @@ class FinalAnswers {
   std::vector<NodeResult> TakeResults() { return std::move(results_); }
   std::size_t results() const { return results_.size(); }
   const std::vector<WaitEdge>& wait_edges() const { return wait_edges_; }
+  // Of all processes that gave wait edges, the time of the last thing that a result shows.
+  Time last_event() const { return last_event_; }
   // Programs of blades that wait, and for what; sorted.
   std::vector<std::string> Blocked() const;
 
@@ -45,6 +47,7 @@ class FinalAnswers {
   std::vector<NodeResult> results_;
   std::vector<WaitEdge> wait_edges_;
   std::vector<std::string> blocked_;
+  Time last_event_ = 0;
 };
 
 }  // namespace percs

@@ -58,7 +58,7 @@ absl::Status NodeQueries::OnSnapshot(std::uint32_t process, const v1::Snapshot& 
     if (!owned.ok()) return owned;
     place->states.push_back(*std::move(state));
   }
-  Answered(place, process);
+  if (!snapshot.more()) Answered(place, process);
   return absl::OkStatus();
 }
 
@@ -79,7 +79,15 @@ void NodeQueries::Answered(Place place, std::uint32_t process) {
 }
 
 void NodeQueries::Lose(std::uint32_t process) {
-  for (auto it = waiting_.begin(); it != waiting_.end();) Answered(it++, process);
+  for (auto it = waiting_.begin(); it != waiting_.end();) {
+    const Place place = it++;
+    if (place->awaited.contains(process)) {  // half an answer is none
+      std::erase_if(place->states, [&](const NodeState& state) {
+        return placement_.process_of_node[state.node] == process;
+      });
+    }
+    Answered(place, process);
+  }
 }
 
 void NodeQueries::RefuseFromNowOn(const absl::Status& why) {

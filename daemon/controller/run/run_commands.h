@@ -24,8 +24,11 @@ class RunCommands {
   struct Command {
     v1::JournalRecord record;
     std::function<void(absl::StatusOr<Time>)> done;  // when it takes effect, or why not
-    // Null: as the record says. Else the same, and it also fills an answer.
+    // A reply of the command's method, filled when it takes effect; null: nobody asked.
+    google::protobuf::Message* answer = nullptr;
+    // Null: as the record says. Else the same, for what the record only names.
     std::function<absl::Status(Fabric& manager, Time at)> on_manager = nullptr;
+    bool leased = true;  // the lease that it asks for begins; false in a replay
   };
   // Makes commands durable that take effect now. An error refuses them all.
   using Journal = std::function<absl::Status(const std::vector<v1::JournalRecord>&)>;

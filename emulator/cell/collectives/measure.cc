@@ -26,12 +26,13 @@ std::uint8_t MessageByte(std::uint64_t call, std::uint32_t i) {
 
 void Prepare(const RunningLoop& m, Spe& spe, std::uint64_t call) {
   const CollectiveLoop& loop = *m.loop;
-  if (loop.collective == Collective::kBroadcast) {
+  // What the call will refuse may not fit the local store.
+  if (loop.collective == Collective::kBroadcast && loop.bytes <= kCollectiveBufferBytes) {
     std::uint8_t* const to = spe.local_store().at(m.group.buffer());
     for (std::uint32_t i = 0; i < loop.bytes; ++i) {
       to[i] = spe.index() == 0 ? MessageByte(call, i) : 0;
     }
-  } else if (loop.collective == Collective::kReduce) {
+  } else if (loop.collective == Collective::kReduce && loop.elements <= kTreeElementsMax) {
     for (std::uint32_t i = 0; i < loop.elements; ++i) {
       const std::int32_t e = Element(call, spe.index(), i);
       if (loop.type == ReduceType::kInt) {
@@ -58,7 +59,7 @@ bool Right(const RunningLoop& m, Spe& spe, std::uint64_t call) {
   const CollectiveLoop& loop = *m.loop;
   switch (loop.collective) {
     case Collective::kBarrier:
-      // Nobody may have left who entered before the last one did.
+      // No SPE may leave before the last one has entered.
       return std::all_of(m.calls.begin(), m.calls.end(),
                          [call](std::uint64_t c) { return c > call; });
     case Collective::kBroadcast: {

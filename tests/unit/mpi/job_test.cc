@@ -15,6 +15,7 @@
 
 #include "client/mpi/job_journal.h"
 #include "client/ofi/rank.h"
+#include "emulator/routing/planner.h"
 
 namespace percs::mpi {
 namespace {
@@ -35,6 +36,15 @@ class Program {
   void Send(std::uint32_t to, std::vector<std::uint8_t> data, std::uint64_t tag = kTag) {
     const iovec part{data.data(), data.size()};
     link_->Send(PeerOf(to, 0), tag, 0, &part, 1, true, this);
+  }
+  // To and from ranks of EveryPair.
+  void SendTo(std::uint64_t peer, std::vector<std::uint8_t> data, std::uint64_t tag) {
+    const iovec part{data.data(), data.size()};
+    link_->Send(peer, tag, 0, &part, 1, true, this);
+  }
+  void PostFor(std::uint64_t tag, std::vector<std::uint8_t>* room) {
+    const iovec part{room->data(), room->size()};
+    link_->Receive(kAnyPeer, tag, 0, &part, 1, 0, room);
   }
   void Post(std::vector<std::uint8_t>* room, std::uint32_t flags = 0, void* context = nullptr) {
     const iovec part{room->data(), room->size()};
@@ -119,11 +129,13 @@ std::unique_ptr<Job> StartJob(std::size_t ranks, std::uint32_t per_hub = 1,
   return *std::move(job);
 }
 
-JobResult RunProgram(Job& job, const std::vector<Part>& parts) {
+// `socket_of`: of the job that has the rank.
+std::vector<std::thread> StartRanks(const std::vector<Part>& parts,
+                                    const std::function<std::string(std::uint32_t)>& socket_of) {
   std::vector<std::thread> threads;
-  setenv(kSocketVariable, job.socket().c_str(), 1);
   std::vector<std::unique_ptr<RankLink>> links;
-  for (std::size_t r = 0; r < parts.size(); ++r) {
+  for (std::uint32_t r = 0; r < parts.size(); ++r) {
+    setenv(kSocketVariable, socket_of(r).c_str(), 1);
     setenv("OMPI_COMM_WORLD_RANK", std::to_string(r).c_str(), 1);
     std::string why;
     links.push_back(RankLink::Connect(&why));
@@ -135,7 +147,12 @@ JobResult RunProgram(Job& job, const std::vector<Part>& parts) {
       part(rank);
     });
   }
-  for (std::thread& thread : threads) thread.join();
+  return threads;
+}
+
+JobResult RunProgram(Job& job, const std::vector<Part>& parts) {
+  for (std::thread& thread : StartRanks(parts, [&](std::uint32_t) { return job.socket(); }))
+    thread.join();
   return job.Finish();
 }
 
@@ -312,6 +329,189 @@ TEST(MpiJob, RanksOfOneHubUseItsMemory) {
                                              }});
   EXPECT_EQ(1u, result.ranks[1].traffic.local);
   EXPECT_TRUE(result.links.empty());
+}
+
+// --- Ranks on hubs of several processes
+// ------------------------------------------------------------------
+
+// What daemons and their controller do, in one thread: a fabric for each process, and one for
+// network management; windows as long as the shortest way between two hubs; a window ends when all
+// ranks wait.
+class Processes {
+ public:
+  Processes(const JobOptions& options, std::uint32_t processes) {
+    const auto topology = Topology::Create(options.machine.topology);
+    EXPECT_TRUE(topology.ok());
+    Placement placement;
+    placement.processes = static_cast<int>(processes) + 1;
+    placement.manager_process = static_cast<int>(processes);
+    for (NodeId node = 0; node < topology->nodes(); ++node)
+      placement.process_of_node.push_back(
+          static_cast<std::uint16_t>(node * processes / topology->nodes()));
+    const TableSet tables = Planner(*topology).Plan(Failures());
+    for (int p = 0; p < placement.processes; ++p) {
+      placement.self = p;
+      auto fabric = Fabric::Create(options.machine, placement);
+      EXPECT_TRUE(fabric.ok()) << fabric.status();
+      fabrics_.push_back(*std::move(fabric));
+      for (const NodeId node : fabrics_.back()->local_nodes())
+        fabrics_.back()->InstallTables(node, tables[node]);
+      fabrics_.back()->Start();
+      if (p == placement.manager_process) continue;
+      auto job = Job::Join(options, *fabrics_.back());
+      EXPECT_TRUE(job.ok()) << job.status();
+      jobs_.push_back(*std::move(job));
+    }
+  }
+  std::string SocketOf(std::uint32_t rank) const {
+    for (const auto& job : jobs_) {
+      if (job->here(rank)) return job->socket();
+    }
+    return "";
+  }
+  // Until all ranks are over, and nothing happens any more.
+  JobResult Run(Time start) {
+    while (Waits() || !AllOver(/*attached=*/true)) std::this_thread::yield();
+    for (const auto& job : jobs_) job->StartAt(start);
+    for (Time next = Next(); next < kNever; next = Next()) Window(next + fabrics_[0]->lookahead());
+    EXPECT_TRUE(AllOver(/*attached=*/false));
+    JobResult result;
+    std::vector<NodeResult> nodes;
+    result.ranks.resize(jobs_[0]->options().places.size());
+    for (std::size_t p = 0; p < jobs_.size(); ++p) {
+      for (const NodeId node : fabrics_[p]->local_nodes())
+        nodes.push_back(fabrics_[p]->Result(node));
+      const std::vector<RankSummary> ranks = jobs_[p]->Summaries();
+      for (std::uint32_t r = 0; r < ranks.size(); ++r) {
+        if (jobs_[p]->here(r)) result.ranks[r] = ranks[r];
+      }
+      EXPECT_EQ("", jobs_[p]->failure());
+      EXPECT_EQ(0u, jobs_[p]->late_calls());
+    }
+    result.run =
+        MergeResults(fabrics_[0]->scenario(), fabrics_[0]->topology(), std::move(nodes), {}, 0);
+    result.Combine();
+    return result;
+  }
+  Job& job(std::size_t process) { return *jobs_[process]; }
+
+ private:
+  // A rank has to say something first.
+  bool Waits() {
+    bool waits = false;
+    for (const auto& job : jobs_) {
+      job->Hear();
+      waits = waits || job->standing().absent + job->standing().running > 0;
+    }
+    return waits;
+  }
+  bool AllOver(bool attached) {
+    std::size_t over = 0;
+    for (const auto& job : jobs_) {
+      const JobStanding standing = job->standing();
+      over += standing.over + (attached ? standing.waiting : 0);
+      EXPECT_TRUE(attached || standing.idle);
+    }
+    return over == jobs_[0]->options().places.size();
+  }
+  Time Next() const {
+    Time next = kNever;
+    for (const auto& fabric : fabrics_) next = std::min(next, fabric->NextEventTime());
+    for (const auto& job : jobs_) next = std::min(next, job->NextOfRanks());
+    return next;
+  }
+  void Window(Time end) {
+    for (std::size_t p = 0; p < jobs_.size(); ++p) {
+      do {
+        std::this_thread::yield();
+        jobs_[p]->Hear();
+        while (jobs_[p]->Advance(kNever, end, true)) jobs_[p]->Hear();
+      } while (jobs_[p]->standing().running > 0);
+    }
+    for (const auto& fabric : fabrics_) fabric->RunWindow(end);
+    for (const auto& from : fabrics_) {
+      for (std::uint32_t to = 0; to < fabrics_.size(); ++to) {
+        if (fabrics_[to] == from) continue;
+        Outbox outbox = std::move(from->outbox(to));
+        from->outbox(to).Clear();
+        if (outbox.empty()) continue;
+        EXPECT_TRUE(fabrics_[to]->Accept(std::move(outbox)).ok());
+      }
+    }
+  }
+
+  std::vector<std::unique_ptr<Job>> jobs_;  // outlive the fabrics
+  std::vector<std::unique_ptr<Fabric>> fabrics_;
+};
+
+// Short and long messages between all ranks of a job on four hubs.
+std::vector<Part> EveryPair(std::uint32_t per_hub) {
+  std::vector<Part> parts;
+  const std::uint32_t n = 4 * per_hub;
+  for (std::uint32_t r = 0; r < n; ++r) {
+    parts.push_back([r, n, per_hub](Program& rank) {
+      for (const std::size_t size : {8, 2500, 70000}) {
+        for (std::uint32_t step = 1; step < n; ++step) {
+          std::vector<std::uint8_t> room(size);
+          rank.PostFor(size + step, &room);
+          const std::uint32_t to = (r + step) % n;
+          rank.SendTo(PeerOf(to / per_hub, static_cast<std::uint16_t>(to % per_hub)),
+                      Pattern(size, r), size + step);
+          rank.Next(), rank.Next();
+          EXPECT_EQ(Pattern(size, (r + n - step) % n), room);
+        }
+      }
+    });
+  }
+  return parts;
+}
+
+JobOptions OnFourHubs(std::uint32_t per_hub) {
+  JobOptions options;
+  options.machine.topology.supernodes = 1;
+  options.machine.topology.drawers = 1;
+  options.machine.topology.hubs = 4;
+  for (std::uint32_t r = 0; r < 4 * per_hub; ++r)
+    options.places.push_back({r / per_hub, static_cast<WindowId>(r % per_hub)});
+  return options;
+}
+
+TEST(MpiJob, RanksOnSeveralProcessesHaveTheTimesOfRanksOnOne) {
+  const std::vector<Part> parts = EveryPair(2);
+  const auto job = StartJob(8, 2);
+  const JobResult one = RunProgram(*job, parts);
+  EXPECT_EQ("", one.failure);
+  for (const std::uint32_t processes : {2, 4}) {
+    Processes several(OnFourHubs(2), processes);
+    auto threads = StartRanks(parts, [&](std::uint32_t rank) { return several.SocketOf(rank); });
+    const JobResult result = several.Run(0);
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(one.times, result.times) << processes;
+    EXPECT_EQ(one.digest, result.digest) << processes;
+    EXPECT_EQ(one.virtual_time, result.virtual_time) << processes;
+  }
+}
+
+TEST(MpiJob, ProgramsThatBeginLaterHaveTheSameTimes) {
+  const std::vector<Part> parts = EveryPair(1);
+  Digest times;
+  for (const Time start : {Time{0}, 5 * kMillisecond + 77}) {
+    Processes two(OnFourHubs(1), 2);
+    auto threads = StartRanks(parts, [&](std::uint32_t rank) { return two.SocketOf(rank); });
+    const JobResult result = two.Run(start);
+    for (std::thread& thread : threads) thread.join();
+    if (start == 0) times = result.times;
+    EXPECT_EQ(times, result.times) << start;
+  }
+}
+
+TEST(MpiJob, ARankOfAnotherProcessIsRefusedWithItsHub) {
+  Processes two(OnFourHubs(1), 2);
+  setenv(kSocketVariable, two.job(0).socket().c_str(), 1);
+  setenv("OMPI_COMM_WORLD_RANK", "3", 1);
+  std::string why;
+  EXPECT_EQ(nullptr, RankLink::Connect(&why));
+  EXPECT_NE(std::string::npos, why.find("rank 3 belongs to sn0-d0-h3")) << why;
 }
 
 // --- Collectives on CAUs

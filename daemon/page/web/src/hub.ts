@@ -172,7 +172,9 @@ export class HubView {
     c.font = FONT;
     c.fillStyle = palette.text;
     c.fillText(`${tree.name}: ${tree.state}, ${tree.vertices.length} CAUs`, x, y, SIDE - 12);
-    const centre = { x: x + SIDE / 2 - 10, y: y + height / 2 };
+    c.fillStyle = palette.dim;
+    c.fillText(this.trees.wordsOf(tree, hub), x, y + 14, SIDE - 12);
+    const centre = { x: x + SIDE / 2 - 10, y: y + height / 2 + 6 };
     const node = (name: string, at: { x: number; y: number }, participant: boolean, under: boolean) => {
       c.beginPath();
       c.arc(at.x, at.y, 6, 0, 2 * Math.PI);
@@ -194,7 +196,7 @@ export class HubView {
       c.lineTo(to.x, to.y);
       c.stroke();
     };
-    const top = { x: centre.x, y: y + 20 };
+    const top = { x: centre.x, y: y + 34 };
     const shown = below.slice(0, 4);
     const places = shown.map((_, i) => ({ x: centre.x + (i - (shown.length - 1) / 2) * 50, y: y + height - 44 }));
     if (above) edge(top);

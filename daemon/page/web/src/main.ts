@@ -25,11 +25,11 @@ const map = element("map", HTMLCanvasElement);
 const matrix = new Matrix(map, model);
 const inspected = new Details(() => showSide());
 const hovered = new Details(() => showTip());
-const trees = new Trees(() => showSide());
+const trees = new Trees(model.flights, () => showSide());
 const ring: Ring = new Ring(map, model, (c, palette, now) =>
   treesShown && trees.draw(c, palette, (hub) => ring.placeOf(hub), ring.middle, now, !calm.matches && model.state === "running"));
 const hubView = new HubView(map, inspected, trees);
-const bladeView = new BladeView(map, inspected);
+const bladeView = new BladeView(map, inspected, model.flights);
 const crossbars = new Crossbars(map, model);
 const drill = new Drill(model, () => showAll());
 const pace = new Pace(model, (to) => void clock("SetPace", { pace: to }));
@@ -91,7 +91,7 @@ function showSide(): void {
   details.push(...(link ? inspected.ofLink(link.name) : selected ? inspected.ofHub() : []));
   if (title) details.unshift(title, ...(!faults.possible || !selected || (link && !link.up) ? [] : faults.showPreview(selected)));
   if (shown === "hub") details.push(make("p", ageOf(inspected), "note"));
-  if (treesShown && trees.trees.length > 0) details.push(table(["tree", "state", "CAUs", "top sent lately"], trees.describe()));
+  if (treesShown && trees.trees.length > 0) details.push(table(["tree", "state", "CAUs", "under way", "held", "top sent lately"], trees.describe()));
   if (!recorded && model.blades.length > 0 && (!selected || shown === "blade")) details.push(showBlades());
   replace(element("selection", HTMLElement), details);
   if (shown === "hub" || shown === "blade") schedule();

@@ -1,6 +1,7 @@
 // What is known of the fabric, from the feed.
 import { levelOf } from "./crossbars";
 import { Cells } from "./cells";
+import { Flights } from "./flight";
 import { type Json, type JsonObject, list, num, object, text } from "./json";
 
 export interface Way {
@@ -50,7 +51,7 @@ export interface Sample {
 /** What a hub has counted, and when that grew last, in wall milliseconds; 0: not since it is known. */
 export interface HubCounts {
   dropped: number; // packets
-  tables: number; // route tables installed
+  reroutes: number; // after which it sent packets another way
   lost: number;
   rerouted: number;
 }
@@ -105,7 +106,8 @@ export class Model {
   samples: Sample[] = [];
   linksAt = 0;
   ranks = new Map<string, Ranks>();
-  /** By hub, of those that have dropped packets or got tables. */
+  readonly flights = new Flights();
+  /** By hub, of those that have dropped or rerouted packets. */
   hubCounts = new Map<string, HubCounts>();
   /** Of a machine with so many links that the feed has their use by supernode alone. */
   cells: Cells | undefined;
@@ -130,6 +132,7 @@ export class Model {
     this.links.clear();
     this.ranks.clear();
     this.hubCounts.clear();
+    this.flights.take({});
     this.cells = undefined;
   }
 
@@ -149,6 +152,7 @@ export class Model {
     this.takeLinks(object(message["links"]));
     this.takeRanks(object(message["ranks"]));
     this.takeHubs(object(message["hubs"]), kind === "snapshot");
+    if (message["in_flight"] !== undefined || kind === "snapshot") this.flights.take(object(message["in_flight"]));
     if (message["matrix"] !== undefined) this.takeCells(object(message["matrix"]));
     if (message["counters"] !== undefined) this.takeCounters(object(message["counters"]));
     if (message["samples"] !== undefined) this.takeSamples(list(message["samples"]));
@@ -166,6 +170,7 @@ export class Model {
     }
     if (run !== this.run) {
       this.hubCounts.clear();
+      this.flights.take({});
       this.samples = [];
       this.counters = {};
     }
@@ -198,11 +203,11 @@ export class Model {
   private takeHubs(hubs: JsonObject, snapshot: boolean): void {
     const now = snapshot ? 0 : performance.now();
     for (const [hub, value] of Object.entries(hubs)) {
-      const [dropped = 0, tables = 0] = list(value).map(num);
-      const before = this.hubCounts.get(hub) ?? { dropped: 0, tables: 0, lost: 0, rerouted: 0 };
+      const [dropped = 0, reroutes = 0] = list(value).map(num);
+      const before = this.hubCounts.get(hub) ?? { dropped: 0, reroutes: 0, lost: 0, rerouted: 0 };
       this.hubCounts.set(hub, {
-        dropped, tables, lost: dropped > before.dropped ? now : before.lost,
-        rerouted: tables > before.tables ? now : before.rerouted,
+        dropped, reroutes, lost: dropped > before.dropped ? now : before.lost,
+        rerouted: reroutes > before.reroutes ? now : before.rerouted,
       });
     }
   }
@@ -292,7 +297,7 @@ export class Model {
     return {
       status: this.status,
       ranks: Object.fromEntries([...this.ranks].map(([hub, of]) => [hub, [of.numbers, of.states]])),
-      hubs: Object.fromEntries([...this.hubCounts].map(([hub, of]) => [hub, [of.dropped, of.tables]])),
+      hubs: Object.fromEntries([...this.hubCounts].map(([hub, of]) => [hub, [of.dropped, of.reroutes]])),
       ...(this.cells ? { matrix: this.cells.snapshot() } : {}),
       links: { virtual_time: this.linksAt, rows },
       counters: { virtual_time: this.countersAt, nodes: [{ counters: this.counters }] },

@@ -51,7 +51,7 @@ export function hubTip(model: Model, hub: string): string {
   const counts = model.hubCounts.get(hub);
   return `${hub}\n${links.length} links, ${down} down\n${percent(busy / Math.max(1, 2 * links.length))} used on average`
     + (ranks ? `\nranks: ${ranks}` : "")
-    + (counts ? `\n${counted(counts.dropped, "packet")} dropped here, ${counted(counts.tables, "route table")} installed` : "");
+    + (counts ? `\n${counted(counts.dropped, "packet")} dropped here, packets sent another way after ${counted(counts.reroutes, "reroute")}` : "");
 }
 
 export function table(head: string[], rows: [string, string[]][]): HTMLElement {

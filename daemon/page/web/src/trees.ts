@@ -2,6 +2,7 @@
 import { type JsonObject, list, num, object, text } from "./json";
 import { type Palette } from "./paint";
 import { type Curve, type Point, along } from "./curve";
+import { type Flights, type TreeFlight, packetsOf } from "./flight";
 import { call } from "./wire";
 
 export interface Vertex { node: string; parent: number | undefined; participant: boolean }
@@ -19,6 +20,7 @@ export interface Tree {
 const EVERY_MS = 1000;
 const SHOWN_MAX = 8;
 const CLEAR = 15; // from the middle of a hub, whose number stays readable
+const DOTS_MAX = 8; // on one edge, one way
 
 export function treeColour(id: number, palette: Palette): string {
   return palette.marks[id % palette.marks.length] ?? palette.accent;
@@ -48,8 +50,10 @@ export class Trees {
   private asked = -Infinity;
   private asking = false;
   private run = 0;
+  /** Drawn in the last frame, one for each packet under way: for tests. */
+  dots = 0;
 
-  constructor(private changed: () => void) {}
+  constructor(private flights: Flights, private changed: () => void) {}
 
   of(hub: string): Tree[] {
     return this.trees.filter((tree) => tree.vertices.some((vertex) => vertex.node === hub));
@@ -100,30 +104,45 @@ export class Trees {
 
   /** The words beside the map. */
   describe(): [string, string[]][] {
-    return this.trees.map((tree) => [tree.name, [tree.state, String(tree.vertices.length), String(tree.lately)]]);
+    return this.trees.map((tree) => {
+      const flights = this.flightsOf(tree);
+      const sum = (of: (flight: TreeFlight | undefined) => number) => flights.reduce((total, flight) => total + of(flight), 0);
+      return [tree.name, [tree.state, String(tree.vertices.length), String(sum(packetsOf)), String(sum((flight) => flight?.held ?? 0)), String(tree.lately)]];
+    });
+  }
+
+  private flightsOf(tree: Tree): (TreeFlight | undefined)[] {
+    return tree.vertices.map((vertex, number) => this.flights.ofTree(vertex.node, tree.id, number));
+  }
+
+  /** What the vertices of `tree` at a hub have under way, in words. */
+  wordsOf(tree: Tree, hub: string): string {
+    const flights = this.flights.of(hub).trees.filter((flight) => flight.tree === tree.id);
+    const sum = (of: (flight: TreeFlight) => number) => flights.reduce((total, flight) => total + of(flight), 0);
+    return `${sum(packetsOf)} under way, ${sum((flight) => flight.held)} held`;
   }
 
   /**
    * Over the circle around `middle`: an edge from each hub to the one above it, in the colour of the
-   * tree, bent inwards past the hubs between them; dots run upwards where its top has sent since the
-   * last look. True if something moves.
+   * tree, bent inwards past the hubs between them. A dot is a packet that was sent and not
+   * acknowledged at the last look, on its way. True if something moves.
    */
   draw(c: CanvasRenderingContext2D, palette: Palette, place: (hub: string) => Point | undefined, middle: Point, now: number, moves: boolean): boolean {
-    let moving = false;
+    this.dots = 0;
     this.trees.forEach((tree, index) => {
       const style = treeColour(tree.id, palette);
-      const busy = moves && tree.lately > 0;
-      moving ||= busy;
-      for (const vertex of tree.vertices) {
+      const edges = new Map<number, Curve>(); // by the vertex at the lower end
+      tree.vertices.forEach((vertex, number) => {
         const from = place(vertex.node);
         const above = vertex.parent === undefined ? undefined : tree.vertices[vertex.parent];
         const to = above && place(above.node);
-        if (!from) continue;
+        if (!from) return;
         c.strokeStyle = style;
         c.fillStyle = style;
         if (above === undefined) this.ring(c, from, 17 + 4 * index);
-        if (!to) continue;
+        if (!to) return;
         const edge = bent(from, to, middle, 5 * index);
+        edges.set(number, edge);
         c.lineWidth = tree.state === "ready" ? 2.4 : 1.2;
         c.setLineDash(tree.state === "ready" ? [] : [6, 4]);
         c.beginPath();
@@ -131,14 +150,29 @@ export class Trees {
         c.quadraticCurveTo(edge.bend.x, edge.bend.y, edge.to.x, edge.to.y);
         c.stroke();
         c.setLineDash([]);
-        if (!busy) continue;
-        const dot = along(edge, 0.1 + 0.8 * ((now * 0.0008 + from.x * 0.013) % 1));
-        c.beginPath();
-        c.arc(dot.x, dot.y, 4, 0, 2 * Math.PI);
-        c.fill();
-      }
+      });
+      c.fillStyle = style;
+      this.flightsOf(tree).forEach((flight, number) => {
+        for (const [neighbor, packets] of flight?.sent ?? []) {
+          const up = tree.vertices[number]?.parent === neighbor;
+          const edge = edges.get(up ? number : neighbor);
+          if (edge) this.drawPackets(c, edge, up, packets, moves ? now : 0);
+        }
+      });
     });
-    return moving;
+    return moves && this.dots > 0;
+  }
+
+  private drawPackets(c: CanvasRenderingContext2D, edge: Curve, up: boolean, packets: number, now: number): void {
+    const shown = Math.min(packets, DOTS_MAX);
+    for (let i = 0; i < shown; ++i) {
+      const way = 0.1 + 0.8 * ((now * 0.0008 + edge.from.x * 0.013 + (i + (up ? 0 : 0.5)) / shown) % 1);
+      const dot = along(edge, up ? way : 1 - way);
+      c.beginPath();
+      c.arc(dot.x, dot.y, 4, 0, 2 * Math.PI);
+      c.fill();
+    }
+    this.dots += shown;
   }
 
   private ring(c: CanvasRenderingContext2D, at: Point, radius: number): void {

@@ -99,6 +99,33 @@ TEST(Cau, MulticastsReachAllFromAnyAndComeInOrder) {
   EXPECT_EQ(hubs.unfinished(), 0);
 }
 
+TEST(Cau, WhatIsHeldAndWhatNobodyHasAcknowledgedIsToldByVertex) {
+  CauHubs hubs(3);
+  ASSERT_TRUE(hubs.AddTree(4, CauHubs::First(3)).ok());  // hub 0 above 1 and 2
+  const auto in_flight = [&hubs](NodeId node) { return hubs.hub(node).TreesInFlight(); };
+  const auto reduce = [&hubs](NodeId node) {
+    return hubs.cau(node).Reduce(4, 0, 0, ReduceOp::kSum, OperandType::kInt32,
+                                 PayloadOf<std::int32_t>({1, 2}));
+  };
+  ASSERT_TRUE(reduce(1).ok());
+  // What one vertex has said and the one above it has not acknowledged is on its way ...
+  const std::vector<TreeInFlight> sent = {{4, 1, 0, {{0, 1}}}};
+  bool seen = false;
+  for (Time end = 0; end < 2 * kMicrosecond && !seen; end += 10 * kNanosecond) {
+    hubs.Run(end);
+    seen = in_flight(1) == sent;
+  }
+  EXPECT_TRUE(seen);
+  hubs.Run(20 * kMicrosecond);
+  // ... and waits there for the operand of the other one.
+  EXPECT_TRUE(in_flight(1).empty());
+  EXPECT_EQ(in_flight(0), (std::vector<TreeInFlight>{{4, 0, 1, {}}}));
+  ASSERT_TRUE(reduce(2).ok());
+  hubs.Run();
+  EXPECT_EQ(hubs.ears[0].reduced.size(), 1u);
+  for (NodeId node = 0; node < 3; ++node) EXPECT_TRUE(in_flight(node).empty()) << node;
+}
+
 TEST(Cau, ManyReducesAtOnceComeInOrderEach) {
   CauHubs hubs(6);
   ASSERT_TRUE(hubs.AddTree(0, CauHubs::First(6, 3)).ok());

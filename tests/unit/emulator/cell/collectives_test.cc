@@ -222,6 +222,15 @@ TEST(CollectivesTest, WhatCannotBeIsRefusedByName) {
   loop.collective = Collective::kBroadcast;
   loop.bytes = 17 * 1024;
   EXPECT_THAT(MeasureCollective(Qs20(), loop).status().message(), HasSubstr("17408 bytes"));
+  for (const std::uint32_t beyond : {256u << 10, 0xffffffffu}) {  // what no local store holds
+    loop.collective = Collective::kReduce;
+    loop.elements = beyond;
+    loop.spec = {Algorithm::kTree, 2};
+    EXPECT_THAT(MeasureCollective(Qs20(), loop).status().message(), HasSubstr("1 to 2048"));
+    loop.collective = Collective::kBroadcast;
+    loop.bytes = beyond;
+    EXPECT_THAT(MeasureCollective(Qs20(), loop).status().message(), HasSubstr("1 to 16384"));
+  }
   loop.bytes = 64;
   loop.spec = {Algorithm::kPairwise, 2};
   EXPECT_THAT(MeasureCollective(Qs20(), loop).status().message(), HasSubstr("pairwise"));

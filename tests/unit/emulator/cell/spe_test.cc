@@ -215,6 +215,29 @@ TEST(SpeTest, TheSeventeenthCommandWaitsForRoomInTheQueue) {
   EXPECT_EQ(blade->stats().dma_commands, 17u);
 }
 
+TEST(SpeTest, WhatIsUnderWayIsToldByTheUnitItGoesToAndWhatWaitsIsCounted) {
+  auto blade = MakeBlade();
+  EXPECT_TRUE(blade->InFlight().empty());
+  ASSERT_TRUE(blade
+                  ->RunSpe(3,
+                           [](Spe& spe) -> Task<> {
+                             co_await spe.Put(0, 0x100000, 16384, 1);
+                             co_await spe.Get(0x4000, 0x100000, 16384, 2);
+                             co_await spe.Put(0, LocalStoreAddress(8, 0), 16384, 3);
+                             co_await spe.Put(0, LocalStoreAddress(8, 0x4000), 16384, 3);
+                             co_await spe.Put(0, 0x200000, 16, 1, DmaOrder::kFence);
+                             co_await spe.WaitTagAll(0xe);
+                           })
+                  .ok());
+  blade->Run(200 * kNanosecond);
+  const std::vector<DmaMove> moves = {
+      {0, kUnitMic, true, 1}, {0, kUnitMic, false, 1}, {1, kUnitOfSpe[0], true, 2}};
+  EXPECT_EQ(blade->InFlight(), (std::vector<SpeInFlight>{{3, 1, moves}}));
+  blade->Run(kNever);
+  ASSERT_TRUE(blade->done());
+  EXPECT_TRUE(blade->InFlight().empty());
+}
+
 TEST(SpeTest, WaitTagAnySaysWhichAreDone) {
   auto blade = MakeBlade();
   std::uint32_t first = 0;

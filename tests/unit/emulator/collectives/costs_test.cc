@@ -162,7 +162,7 @@ TEST(OwnCacheTest, ALoopFindsWhatNobodyWritesInItsOwnCache) {
     return time(Operation::kReduce, own_cache, 64 * kKib);
   };
   EXPECT_NEAR(reduce(0) - reduce(kMib), 64 * saved, 2);
-  // The result of a reduce is written anew before each broadcast, which so misses.
+  // The result of a reduce is written again before each broadcast, which so misses.
   const auto allreduce = [&](std::uint64_t own_cache) {
     return time(Operation::kAllreduce, own_cache, 64 * kKib);
   };

@@ -258,7 +258,7 @@ TEST(CollectiveLoopTest, RefusesWhatCannotBeRun) {
   w = Small(Operation::kAllreduce, 9, 2);
   EXPECT_THAT(error(w), testing::HasSubstr("9 nodes: the fabric has 8 hubs"));
   w = Small(Operation::kAllreduce, 4, 33);
-  EXPECT_THAT(error(w), testing::HasSubstr("32 cores with 1 threads each run 1 to 32"));
+  EXPECT_THAT(error(w), testing::HasSubstr("32 cores with 1 thread each run 1 to 32"));
   w = Small(Operation::kBroadcast, 4, 2);
   w.root = 8;
   EXPECT_THAT(error(w), testing::HasSubstr("root 8: tasks are 0 to 7"));
@@ -275,10 +275,10 @@ TEST(CollectiveLoopTest, RefusesWhatCannotBeRun) {
   w.algorithm = "p2p";
   w.bytes = 24;
   EXPECT_THAT(error(w),
-              testing::HasSubstr("24 bytes is not a multiple of the 16 bytes of a pair of int64"));
+              testing::HasSubstr("24 bytes is not a multiple of 16, the size of a pair of int64"));
   w = Small(Operation::kReduce, 4, 2);
   w.bytes = 12;
-  EXPECT_THAT(error(w), testing::HasSubstr("12 bytes is not a multiple of the 8 bytes of a int64"));
+  EXPECT_THAT(error(w), testing::HasSubstr("12 bytes is not a multiple of 8, the size of int64"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A damaged entry of a route table: never followed, told to network management, written anew.
+// A damaged entry of a route table: never followed, told to network management, written again.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 namespace percs {
 namespace {
 
@@ -59,6 +61,49 @@ TEST(BatchMeans, OfABatchWithoutPacketsNothingIsKnown) {
   batches.count[3] = batches.sum_ps[3] = 0;
   EXPECT_LT(BatchMeansOf(batches).half_width_ps, 0);
   EXPECT_FALSE(BatchMeansOf(batches).steady);
+}
+
+// Sixty batches of one packet each.
+SteadyPart SteadyOf(const std::function<Time(int)>& latency) {
+  std::array<LatencyBatches, SteadyPart::kParts> parts;
+  for (int i = 0; i < 60; ++i) parts[i / 10].Add(i % 10, 10, latency(i));
+  return FindSteadyPart(parts);
+}
+// Alternates about its mean.
+Time Noise(int i) { return i % 2 ? 3 : -3; }
+
+TEST(SteadyPart, APhaseThatIsSteadyFromItsStartIsKeptWhole) {
+  const SteadyPart steady = SteadyOf([](int i) { return 100 + Noise(i); });
+  EXPECT_TRUE(steady.found);
+  EXPECT_EQ(steady.warm_up_batches, 0);
+  EXPECT_EQ(steady.first_part, 0);
+  EXPECT_EQ(steady.kept.count, (std::array<std::uint64_t, 10>{6, 6, 6, 6, 6, 6, 6, 6, 6, 6}));
+}
+
+TEST(SteadyPart, ARampIsLeftOutToTheEndOfItsPart) {
+  const SteadyPart steady = SteadyOf([](int i) { return i < 13 ? 10 + 5 * i : 100 + Noise(i); });
+  EXPECT_TRUE(steady.found);
+  EXPECT_EQ(steady.warm_up_batches, 13);
+  EXPECT_EQ(steady.first_part, 2);
+  EXPECT_EQ(steady.kept.count[0], 4u);
+  EXPECT_EQ(steady.kept.sum_ps[9], 400u);
+}
+
+TEST(SteadyPart, WhatGrowsToTheEndIsNotSteady) {
+  EXPECT_FALSE(SteadyOf([](int i) { return 100 + 10 * i + Noise(i); }).found);
+  // Steady for the last third only.
+  const SteadyPart late = SteadyOf([](int i) { return i < 40 ? 10 * i : 400 + Noise(i); });
+  EXPECT_EQ(late.warm_up_batches, 40);
+  EXPECT_EQ(late.first_part, 3);
+  EXPECT_FALSE(late.found);
+}
+
+TEST(SteadyPart, OfABatchWithoutPacketsNothingIsKnown) {
+  std::array<LatencyBatches, SteadyPart::kParts> parts;
+  for (int i = 0; i < 60; ++i) {
+    if (i != 17) parts[i / 10].Add(i % 10, 10, 100);
+  }
+  EXPECT_FALSE(FindSteadyPart(parts).found);
 }
 
 }  // namespace

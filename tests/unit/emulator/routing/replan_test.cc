@@ -1,4 +1,4 @@
-// Planning anew after a failure: only what it touches, and the same tables as a plan from scratch.
+// Planning again after a failure: only what it touches, and the same tables as a plan from scratch.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

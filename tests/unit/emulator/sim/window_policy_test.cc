@@ -40,7 +40,7 @@ TEST(WindowPolicy, DecidesByTheFirstReasonThatApplies) {
       {"only the clock is left, kept open",
        [&](Standing& s) {
          done(s);
-         s.kept_open = s.has_clock = true;
+         s.kept_open = s.has_background = true;
          s.next_foreground = kNever;
        },
        WindowDecision::kIdle},
@@ -79,7 +79,7 @@ class Stalls : public testing::Test {
   WindowDecision Next(bool resident, bool idle, std::uint64_t flits) {
     Standing standing = Busy(now_);
     now_ += kStallLimit;
-    standing.has_clock = true;
+    standing.has_background = true;
     if (idle) standing.next_foreground = kNever;
     standing.left.resident_packets = resident ? 3 : 0;
     return policy_.Decide(standing, [flits] { return flits; });
@@ -113,6 +113,13 @@ TEST_F(Stalls, AreLookedForOnlyEveryStallLimit) {
   EXPECT_EQ(asked, 10);
 }
 
+TEST_F(Stalls, TheNextLookIsAStallLimitAfterTheEventThatTheLastOneFound) {
+  policy_.Decide(Busy(7), [] { return 1; });
+  EXPECT_EQ(policy_.next_look(), kStallLimit + 7);
+  policy_.Decide(Busy(kStallLimit + 6), [] { return 1; });
+  EXPECT_EQ(policy_.next_look(), kStallLimit + 7);
+}
+
 TEST_F(Stalls, OfAFabricWithLostHubsAreNone) {
   for (int i = 0; i < 3; ++i) {
     Standing standing = Busy(now_);
@@ -120,6 +127,7 @@ TEST_F(Stalls, OfAFabricWithLostHubsAreNone) {
     standing.whole = false;
     standing.left.resident_packets = 3;
     EXPECT_EQ(policy_.Decide(standing, [] { return 7; }), WindowDecision::kOpen);
+    EXPECT_GT(policy_.next_look(), standing.next);
   }
 }
 

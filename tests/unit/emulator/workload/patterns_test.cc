@@ -12,6 +12,7 @@
 
 #include "tests/support/play.h"
 #include "tests/support/seed.h"
+#include "tests/support/split_run.h"
 
 namespace percs {
 namespace {
@@ -203,6 +204,50 @@ TEST(Patterns, StencilSendsToTheNeighboursInATorusInTurn) {
   EXPECT_THAT(in_turn(Spec(1, 1, 2), 1, 2), ElementsAre(0, 0));
 }
 
+TEST(Patterns, DiagonalIsThisHubOrTheNextAndAsymmetricOneOfTwoHalfTheHubsApart) {
+  const std::vector<int> diagonal =
+      DestinationCounts(Of(Pattern::kDiagonal), Spec(1, 2, 4), 7, 3'000);
+  EXPECT_NEAR(diagonal[0], 1'000, 150);
+  EXPECT_EQ(diagonal[0] + diagonal[7], 3'000);
+  const std::vector<int> asymmetric =
+      DestinationCounts(Of(Pattern::kAsymmetric), Spec(1, 2, 4), 6, 3'000);
+  EXPECT_NEAR(asymmetric[2], 1'500, 150);
+  EXPECT_EQ(asymmetric[2] + asymmetric[6], 3'000);
+  EXPECT_THAT(ErrorOf(Of(Pattern::kAsymmetric), Spec(1, 1, 7)),
+              AllOf(HasSubstr("an even number"), HasSubstr("expected 6 or 8")));
+}
+
+TEST(Patterns, APermutationIsItsListAndOthersAreSilent) {
+  PatternWorkload w = Of(Pattern::kPermutation);
+  w.permutation = {2, kNoNode, 0};
+  EXPECT_EQ(FixedMap(w, Spec(1, 1, 3)), w.permutation);
+  EXPECT_THAT(ErrorOf(w, Spec(1, 1, 4)), HasSubstr("a list for 3 places"));
+}
+
+TEST(Patterns, EndpointsAreThePlacesOfAPattern) {
+  TopologySpec t = Spec(3, 1, 2);
+  t.endpoints = 2;
+  ASSERT_EQ(PlacesOf(t), 12u);
+  const auto to = [&t](Pattern pattern, NodeId place) {
+    auto p = DestinationPattern::Create(Of(pattern), t, 1, place);
+    EXPECT_TRUE(p.ok()) << p.status();
+    return p->fixed();
+  };
+  EXPECT_EQ(to(Pattern::kNeighbor, 3), 4u);
+  EXPECT_EQ(to(Pattern::kNeighbor, 11), 0u);
+  EXPECT_EQ(to(Pattern::kTornado, 1), 5u);  // the same endpoint, one supernode of 4 on
+  EXPECT_EQ(to(Pattern::kSupernodePair, 2), 6u);
+  EXPECT_EQ(to(Pattern::kSupernodePair, 4), kNoNode);
+  RandomStream random(1, "test");
+  auto adversarial = DestinationPattern::Create(Of(Pattern::kAdversarial), t, 1, 5);
+  std::set<NodeId> reached;
+  for (int i = 0; i < 200; ++i) reached.insert(adversarial->Draw(random));
+  EXPECT_EQ(reached, (std::set<NodeId>{8, 9, 10, 11}));
+  EXPECT_THAT(ErrorOf(Of(Pattern::kTranspose), t),
+              HasSubstr("3 supernodes x 1 drawer x 2 hubs x 2 endpoints = 12 endpoints"));
+  EXPECT_THAT(ErrorOf(Of(Pattern::kMulticast), t), HasSubstr("multicast group"));
+}
+
 TEST(Patterns, ImpossibleParametersSayWhatWouldBeRight) {
   PatternWorkload a = Of(Pattern::kAdversarial);
   EXPECT_THAT(ErrorOf(a, Spec(1, 4, 8)), HasSubstr("at least 2 supernodes"));
@@ -247,6 +292,54 @@ TEST(MeasurementTest, ARunIsSaturatedIfItAcceptsLessThanItOffers) {
   EXPECT_EQ(busy.measurement.senders, 2u);
 }
 
+RunResult Drained(Time drain) {
+  Scenario scenario;
+  scenario.topology = {.supernodes = 1, .drawers = 1, .hubs = 2};
+  PatternWorkload pattern;
+  pattern.load = 0.05;
+  pattern.message_bytes = 5000;  // three packets
+  pattern.warm_up = 10 * kMicrosecond;
+  pattern.measure = 20 * kMicrosecond;
+  pattern.drain = drain;
+  if (drain > 0) scenario.stop_at = 30 * kMicrosecond + drain;
+  scenario.workload = pattern;
+  return test::Play(scenario);
+}
+
+TEST(MeasurementTest, HubsGoOnSendingUntilTheMeasurementIsDrained) {
+  const RunResult alone = Drained(0), drained = Drained(20 * kMicrosecond);
+  EXPECT_GT(drained.total.packets_created, alone.total.packets_created);
+  EXPECT_EQ(drained.total.measured_bytes_offered, alone.total.measured_bytes_offered);
+  EXPECT_EQ(alone.measurement.created, 0u) << "nothing is known without a drain";
+  EXPECT_EQ(drained.measurement.created, drained.total.measured_bytes_offered / 5000 * 3);
+  EXPECT_EQ(drained.measurement.created, drained.total.packet_latency.count);
+  EXPECT_EQ(drained.measurement.undelivered, 0u);
+  EXPECT_FALSE(drained.measurement.saturated);
+}
+
+TEST(MeasurementTest, WhatHasNotArrivedAtTheEndOfTheDrainMakesTheRunSaturated) {
+  const RunResult cut = Drained(1);
+  EXPECT_GT(cut.measurement.undelivered, 0u);
+  EXPECT_EQ(cut.measurement.undelivered, cut.measurement.created - cut.total.packet_latency.count);
+  EXPECT_TRUE(cut.measurement.saturated);
+}
+
+TEST(MeasurementTest, ADrainIsOfRawPacketsAndOfAMeasurement) {
+  const auto error = [](auto&& change) {
+    Scenario scenario;
+    scenario.topology = {.supernodes = 1, .drawers = 1, .hubs = 2};
+    PatternWorkload pattern;
+    pattern.measure = pattern.drain = kMicrosecond;
+    scenario.stop_at = 2 * kMicrosecond;
+    change(pattern);
+    scenario.workload = pattern;
+    return std::string(RunScenario(scenario, {}).status().message());
+  };
+  EXPECT_EQ(error([](PatternWorkload&) {}), "");
+  EXPECT_THAT(error([](PatternWorkload& w) { w.measure = 0; }), HasSubstr("write for example"));
+  EXPECT_THAT(error([](PatternWorkload& w) { w.reliable = true; }), HasSubstr("raw packets"));
+}
+
 TEST(MeasurementTest, AnIdleNetworkIsSteadyAndFairAndItsMeanIsKnown) {
   const Measurement m = Neighbours(0.05).measurement;
   EXPECT_TRUE(m.latency.steady);
@@ -258,6 +351,103 @@ TEST(MeasurementTest, AnIdleNetworkIsSteadyAndFairAndItsMeanIsKnown) {
 
 TEST(MeasurementTest, QueuesThatGrowAreNotSteady) {
   EXPECT_FALSE(Neighbours(0.9).measurement.latency.steady);
+}
+
+// One supernode of 2 x 4 hubs at a load; the whole run is measured.
+Scenario WithoutWarmUp(double load) {
+  Scenario scenario;
+  scenario.topology = {.supernodes = 1, .drawers = 2, .hubs = 4};
+  PatternWorkload pattern;
+  pattern.load = load;
+  pattern.measure = 120 * kMicrosecond;
+  pattern.auto_warm_up = true;
+  scenario.workload = pattern;
+  return scenario;
+}
+
+TEST(MeasurementTest, TheWarmUpIsFoundAndLeftOutAndTheDigestIsOfTheWholeRun) {
+  Scenario scenario = WithoutWarmUp(0.22);
+  const RunResult found = test::Play(scenario);
+  std::get<PatternWorkload>(scenario.workload).auto_warm_up = false;
+  const RunResult whole = test::Play(scenario);
+  EXPECT_EQ(found.digest, whole.digest);
+  const Measurement& m = found.measurement;
+  EXPECT_FALSE(m.unstable);
+  EXPECT_EQ(m.warm_up % (20 * kMicrosecond), 0);
+  EXPECT_LE(m.warm_up, 60 * kMicrosecond);
+  EXPECT_EQ(m.duration, 120 * kMicrosecond - m.warm_up);
+  const double kept = static_cast<double>(m.duration) / (120 * kMicrosecond);
+  EXPECT_NEAR(static_cast<double>(found.total.packet_latency.count),
+              kept * static_cast<double>(whole.total.packet_latency.count),
+              0.05 * static_cast<double>(whole.total.packet_latency.count));
+  EXPECT_EQ(whole.measurement.warm_up, 0);
+}
+
+TEST(MeasurementTest, ANetworkThatIsNeverSteadyIsUnstableAndHasNoLatency) {
+  const Measurement m = test::Play(WithoutWarmUp(1)).measurement;
+  EXPECT_TRUE(m.unstable);
+  EXPECT_FALSE(m.has_latency());
+}
+
+TEST(MeasurementTest, EveryPlacementFindsTheSameWarmUpPathsAndShares) {
+  const Scenario scenario = WithoutWarmUp(0.2);
+  const RunResult one = test::Play(scenario);
+  test::SplitOptions split;
+  split.processes = 3;
+  const auto many = test::SplitRun(scenario, split);
+  ASSERT_TRUE(many.ok()) << many.status();
+  EXPECT_EQ(many->measurement.warm_up, one.measurement.warm_up);
+  EXPECT_EQ(many->measurement.paths, one.measurement.paths);
+  EXPECT_EQ(many->measurement.source_fairness, one.measurement.source_fairness);
+  EXPECT_EQ(many->total.packet_latency.buckets, one.total.packet_latency.buckets);
+}
+
+TEST(MeasurementTest, LatenciesByPathAreThoseOfAllPackets) {
+  Scenario scenario;
+  scenario.topology = {.supernodes = 3, .drawers = 2, .hubs = 2};
+  PatternWorkload pattern;
+  pattern.load = 0.02;
+  pattern.measure = 50 * kMicrosecond;
+  scenario.workload = pattern;
+  const auto paths = [&scenario](RouteMode mode) {
+    scenario.routing.fifo.mode = mode;
+    const RunResult result = test::Play(scenario);
+    std::uint64_t packets = 0, sum = 0;
+    for (const auto& row : result.measurement.paths.cells) {
+      for (const auto& cell : row) packets += cell.count, sum += cell.sum_ps;
+    }
+    EXPECT_EQ(packets, result.total.packet_latency.count);
+    EXPECT_EQ(sum, result.total.packet_latency.sum);
+    return result.measurement.paths.cells;
+  };
+  const auto direct = paths(RouteMode::kHwDirect), indirect = paths(RouteMode::kHwIndirect);
+  for (const auto* cells : {&direct, &indirect}) {
+    EXPECT_GT((*cells)[PathLatencies::kDrawer][1].count, 0u);
+    EXPECT_GT((*cells)[PathLatencies::kSupernode][1].count, 0u);
+    EXPECT_EQ((*cells)[PathLatencies::kEdge], (decltype(direct[0]){}));
+  }
+  EXPECT_GT(direct[PathLatencies::kDirect][1].count, 0u);
+  EXPECT_GT(direct[PathLatencies::kDirect][3].count, 0u);
+  EXPECT_EQ(direct[PathLatencies::kDirect][4].count, 0u);
+  EXPECT_EQ(indirect[PathLatencies::kDirect], (decltype(direct[0]){}));
+  EXPECT_GT(indirect[PathLatencies::kIndirect][4].count, 0u);
+}
+
+TEST(MeasurementTest, ASourceThatGetsLessIntoTheNetworkIsUnfair) {
+  // Hub 1 has the link to hub 0 for itself; hubs of the other drawer share an LR link each, which
+  // is slower.
+  Scenario scenario;
+  scenario.topology = {.supernodes = 1, .drawers = 2, .hubs = 2};
+  PatternWorkload pattern;
+  pattern.pattern = Pattern::kHotspot;
+  pattern.hotspot_fraction = 1;
+  pattern.load = 0.2;
+  pattern.measure = 100 * kMicrosecond;
+  scenario.workload = pattern;
+  const Measurement m = test::Play(scenario).measurement;
+  EXPECT_LT(m.source_fairness, 0.9);
+  EXPECT_GT(m.least_injected_bytes, 400'000u);  // 5 GB/s x 100 us, less what buffers hold
+  EXPECT_LT(m.least_injected_bytes, 520'000u);
 }
 
 TEST(MeasurementTest, WhatHubsOfAHotspotAcceptIsUnfair) {

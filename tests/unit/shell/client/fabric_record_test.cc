@@ -56,7 +56,7 @@ TEST_F(FabricRecordTest, AnUnknownNameListsTheKnownOnes) {
   const auto lock = FabricLock::Take(store, "one");
   ASSERT_TRUE(store.Save(Record(store, "one")).ok());
   EXPECT_EQ(store.Load("two").status().message(),
-            "no local fabric is called \"two\"; there are: one");
+            "no local fabric is called \"two\"; write --name one");
 }
 
 TEST_F(FabricRecordTest, NamesThatCouldLeaveTheStateDirectoryAreRefused) {

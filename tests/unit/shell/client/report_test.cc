@@ -177,6 +177,28 @@ TEST(ReportTest, ASaturatedRunSaysSoWithItsLoadAndReportsNoLatency) {
   EXPECT_THAT(text, testing::ContainsRegex("packet +saturated +- +- +- +100"));
 }
 
+TEST(ReportTest, ADrainSaysWhetherAllArrived) {
+  RunReport report = HandMade();
+  report.result.total.measured_bytes_offered = 8'000;
+  report.result.measurement = {.duration = kMicrosecond, .senders = 2};
+  EXPECT_TRUE(ReportJson(report, TwoDrawers())["measured"]["packets_undelivered"].is_null());
+  report.result.measurement.created = 40;
+  report.result.measurement.undelivered = 3;
+  v1::RunResult message;
+  RunResultToProto(report.result, TwoDrawers(), &message);
+  const auto received = RunResultFromProto(message, TwoDrawers());
+  ASSERT_TRUE(received.ok()) << received.status();
+  report.result = *received;
+  const nlohmann::json measured = ReportJson(report, TwoDrawers())["measured"];
+  EXPECT_EQ(measured["packets_created"], 40);
+  EXPECT_EQ(measured["packets_undelivered"], 3);
+  EXPECT_THAT(ReportText(report, TwoDrawers()),
+              HasSubstr("3 of 40 packets of the measurement did not arrive"));
+  report.result.measurement.undelivered = 0;
+  EXPECT_THAT(ReportText(report, TwoDrawers()),
+              HasSubstr("all 40 packets of the measurement arrived"));
+}
+
 TEST(ReportTest, AResultFromTheWirePrintsTheSame) {
   v1::RunResult message;
   message.set_scenario("by-hand");
@@ -260,10 +282,28 @@ TEST(FormatTest, TimesKeepThreeDecimalsAtMost) {
 }
 
 TEST(ProgressTest, TheLineHasVirtualTimeWallTimeAndAnEstimate) {
-  EXPECT_EQ(RunProgressLine::Text(5'000'000, 250, 2.0, 0, 1'000),
-            "5us virtual, wall 2.00 s, 250 packets, 25 %, ETA 6.00 s");
-  EXPECT_EQ(RunProgressLine::Text(5'000'000, 250, 2.0, 0, 0),
-            "5us virtual, wall 2.00 s, 250 packets, ETA unknown");
+  EXPECT_EQ(ProgressLine::Text("5us virtual, 250 packets", {}, {2.0, 0.25}),
+            "5us virtual, 250 packets, wall 2.00 s, 25 %, ETA 6.00 s");
+  EXPECT_EQ(ProgressLine::Text("figures", {}, {2.0, 0.009}), "figures, wall 2.00 s, ETA unknown");
+}
+
+TEST(ProgressTest, TheEstimateLeavesOutWhatWasBeforeTheRun) {
+  // 30 s of building, then a tenth in 2 s.
+  EXPECT_EQ(ProgressLine::Text("run", {30.0, 0}, {32.0, 0.1}),
+            "run, wall 32.00 s, 10 %, ETA 18.00 s");
+  EXPECT_EQ(ProgressLine::Text("run", {30.0, 0.2}, {32.0, 0.4}),
+            "run, wall 32.00 s, 40 %, ETA 6.00 s");
+  EXPECT_EQ(ProgressLine::Text("run", {30.0, 0.2}, {32.0, 0.205}),
+            "run, wall 32.00 s, ETA unknown");
+  EXPECT_EQ(ProgressLine::Text("run", {30.0, 0.2}, {32.0, 1.5}),
+            "run, wall 32.00 s, 100 %, ETA 0 us");
+}
+
+TEST(ProgressTest, TheShareIsThatOfPacketsOrOfTimeWhicheverIsFurther) {
+  EXPECT_EQ(RunProgressLine::Share(5, 250, 0, 1'000), 0.25);
+  EXPECT_EQ(RunProgressLine::Share(5, 250, 10, 1'000), 0.5);
+  EXPECT_EQ(RunProgressLine::Share(5, 250, 10, 0), 0.5);
+  EXPECT_EQ(RunProgressLine::Share(5, 250, 0, 0), 0);
 }
 
 TEST(ProgressTest, RunsOfLargeMachinesAreLookedAtAfterFewerWindows) {
@@ -271,6 +311,23 @@ TEST(ProgressTest, RunsOfLargeMachinesAreLookedAtAfterFewerWindows) {
   EXPECT_EQ(LocalRunProgress::EveryWindows(32), 256U);
   EXPECT_EQ(LocalRunProgress::EveryWindows(512), 16U);
   EXPECT_EQ(LocalRunProgress::EveryWindows(16'384), 1U);
+}
+
+TEST(ProgressTest, MeasurementsWeighByTheirWorkAndGoByVirtualTime) {
+  MeasurementsProgress progress({1, 3}, /*always=*/false);
+  EXPECT_EQ(progress.Share(50), 0);  // nothing is expected yet
+  progress.StartRound(100);
+  EXPECT_EQ(progress.Share(50), 0.125);
+  EXPECT_EQ(progress.Share(1'000), 0.25);
+  progress.EndRound(100);
+  progress.StartRound(300);
+  EXPECT_EQ(progress.Share(100), 0.125);
+  progress.NextMeasurement();
+  EXPECT_EQ(progress.Share(0), 0.25);
+  progress.StartRound(10);
+  EXPECT_EQ(progress.Share(5), 0.625);
+  progress.NextMeasurement();
+  EXPECT_EQ(progress.Share(0), 1);
 }
 
 }  // namespace

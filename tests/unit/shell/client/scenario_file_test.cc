@@ -39,6 +39,18 @@ TEST(SettingTest, WhatAllGroupsHaveIsSetInAll) {
   EXPECT_NE(Refusal(message, "routing.middle=1").find("no field \"middle\""), std::string::npos);
 }
 
+TEST(SettingTest, AFieldThatIsElsewhereIsFound) {
+  const v1::Scenario message;
+  EXPECT_EQ(Refusal(message, "selection=random"),
+            "--set selection=random: no field \"selection\" in a scenario; did you mean "
+            "\"routing.selection\" or \"workload.routing.selection\"?");
+  EXPECT_EQ(Refusal(message, "workload.corrupt_next=2"),
+            "--set workload.corrupt_next=2: no field \"corrupt_next\" in \"workload\"; did you "
+            "mean \"faults[0].link_errors.corrupt_next\" or \"faults[0].inject.corrupt_next\"?");
+  EXPECT_EQ(Refusal(message, "nothing_near=2"),
+            "--set nothing_near=2: no field \"nothing_near\" in a scenario");
+}
+
 TEST(SettingTest, AnErrorOfASettingNamesItAndNotALineOfTheFile) {
   const test::TemporaryFolder folder;
   const std::string file = folder.path() + "/a.yaml";
@@ -63,7 +75,7 @@ TEST(SettingTest, WhatIsWrongIsSaidWithWhatWouldBeRight) {
             "\"supernodes\"?");
   EXPECT_EQ(Refusal(message, "topology=4"),
             "--set topology=4: \"topology\" is a group; set one of its fields: supernodes, "
-            "drawers, hubs, d_links_per_pair, infiniband");
+            "drawers, hubs, d_links_per_pair, kind, a, g, h, p, infiniband");
   EXPECT_EQ(Refusal(message, "faults[0].at=1us"),
             "--set faults[0].at=1us: the list \"faults\" is empty");
   EXPECT_NE(Refusal(message, "topology.supernodes=9999").find("513"), std::string::npos);

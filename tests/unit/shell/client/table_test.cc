@@ -1,6 +1,9 @@
-// Method: tables and texts for screens of given widths, compared whole.
+// Method: tables and texts for screens of given widths, compared whole; examples in help, by width.
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_split.h"
+#include "client/percsctl/command.h"
+#include "client/percsctl/command_line.h"
 #include "client/percsctl/format.h"
 
 namespace percs {
@@ -12,12 +15,53 @@ Screen Of(std::size_t width) { return {width, false}; }
 
 TEST(TableTest, WhatAllCellsEndWithStandsInTheHeader) {
   Table table({"hub", "raised", "load", "sent", "mixed"});
-  table.Add({"a", "5us virtual", "1.0 %", "4 KiB", "5us"});
-  table.Add({"b", "12.5us virtual", "-", "16 KiB", "5ms"});
+  table.Add({"a", "5us virtual", "1.0 %", "4 KiB", "5 KiB"});
+  table.Add({"b", "12.5us virtual", "-", "16 KiB", "5 MiB"});
   EXPECT_EQ(table.ToString(0, kFile),
             "hub  raised us (virtual)  load %  sent KiB  mixed\n"
-            "a                      5     1.0         4    5us\n"
-            "b                   12.5       -        16    5ms\n");
+            "a                      5     1.0         4  5 KiB\n"
+            "b                   12.5       -        16  5 MiB\n");
+}
+
+TEST(TableTest, VirtualIsSaidOnceForSeveralColumns) {
+  Table table({"fault", "injected", "recovered"});
+  table.Add({"cut", "5us virtual", "-"});
+  table.Add({"flap", "6us virtual", "7us virtual"});
+  EXPECT_EQ(table.ToString(0, kFile),
+            "fault (virtual)  injected us  recovered us\n"
+            "cut                        5             -\n"
+            "flap                       6             7\n");
+}
+
+TEST(TableTest, TimesAndRatesHaveOneUnitInTheWholeTable) {
+  Table table({"links", "stall", "mean", "rate"});
+  table.Add({"LL", "16.15ms", "983.039ns", "850.5 MB/s"});
+  table.Add({"LR", "0ps", "1.18us", "24.0 GB/s"});
+  table.Add({"D", "253.097us", "-", "0 B/s"});
+  EXPECT_EQ(table.ToString(0, kFile),
+            "links  stall us  mean us  rate MB/s\n"
+            "LL        16150    0.983      850.5\n"
+            "LR            0     1.18      24000\n"
+            "D       253.097        -          0\n");
+}
+
+TEST(TableTest, WhatOneUnitWouldMakeLongOrNothingKeepsItsOwn) {
+  Table table({"what", "long", "short"});
+  table.Add({"a", "5s", "5.25ns"});
+  table.Add({"b", "7s", "12us"});
+  table.Add({"c", "-", "3ns"});
+  EXPECT_EQ(table.ToString(0, kFile),
+            "what  long s  short ns\n"
+            "a          5      5.25\n"
+            "b          7     12000\n"
+            "c          -         3\n");
+  Table mixed({"what", "time"});
+  mixed.Add({"a", "5ns"});
+  mixed.Add({"b", "5ms"});
+  EXPECT_EQ(mixed.ToString(0, kFile),
+            "what  time\n"
+            "a      5ns\n"
+            "b      5ms\n");
 }
 
 TEST(TableTest, NoTimeIsNoneInAnyUnit) {
@@ -97,6 +141,26 @@ TEST(ScreenTest, TextHangsBesideItsLabelAndKeepsLongWords) {
             (std::vector<std::string>{"a", "longest-of-words", "b"}));
   EXPECT_EQ(WrapWords("  indented text", 10), (std::vector<std::string>{"  indented", "text"}));
   EXPECT_EQ(WrapWords("one\ntwo", 80), (std::vector<std::string>{"one", "two"}));
+}
+
+// Examples are to be copied, so nothing breaks their lines.
+int ExpectNarrowExamples(const CLI::App& app) {
+  constexpr std::size_t kColumns = 80;
+  const std::string footer = app.get_footer();
+  const bool has_examples = footer.starts_with("Example");
+  for (const auto line : absl::StrSplit(footer, '\n')) {
+    const bool fits = !has_examples || line.size() <= kColumns;
+    EXPECT_TRUE(fits) << app.get_name() << ": " << line;
+  }
+  int found = has_examples ? 1 : 0;
+  for (const CLI::App* sub : SubcommandsOf(app)) found += ExpectNarrowExamples(*sub);
+  return found;
+}
+
+TEST(HelpTest, ExamplesFitTheNarrowestTerminal) {
+  CLI::App root;
+  DeclareCommands(root);
+  EXPECT_GT(ExpectNarrowExamples(root), static_cast<int>(Commands().size()));
 }
 
 }  // namespace

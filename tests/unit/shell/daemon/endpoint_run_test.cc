@@ -110,9 +110,12 @@ TEST_F(EndpointRunTest, VirtualTimeStandsWhileAProgramOwesItsNextCall) {
 
 TEST_F(EndpointRunTest, StopWaitsForNobody) {
   Apply(3);
-  run_->Stop([](absl::StatusOr<Time> at) { EXPECT_TRUE(at.ok()) << at.status(); });
+  v1::JournalRecord stop;
+  stop.set_stop(true);
+  run_->Act(stop, nullptr, [](absl::StatusOr<Time> at) { EXPECT_TRUE(at.ok()) << at.status(); });
   ASSERT_EQ(port_.messages.size(), 1u);
-  EXPECT_TRUE(port_.messages.back().grant().stop());
+  ASSERT_EQ(port_.messages.back().grant().commands_size(), 1);
+  EXPECT_TRUE(port_.messages.back().grant().commands(0).stop());
   v1::DaemonMessage done;
   Report(&done, kNever);
   run_->OnMessage(0, done);

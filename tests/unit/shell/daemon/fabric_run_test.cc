@@ -94,6 +94,26 @@ TEST_F(FinishedRunTest, ASnapshotOfAHubThatTheDaemonDoesNotHaveEndsIt) {
   EXPECT_THAT(std::string(answer_.message()), HasSubstr("process 0 sent a snapshot of node 2"));
 }
 
+v1::DaemonMessage SnapshotOf(std::uint64_t query, NodeId node, bool more) {
+  v1::DaemonMessage message;
+  message.mutable_snapshot()->set_query(query);
+  message.mutable_snapshot()->set_more(more);
+  v1::NodeSnapshot* snapshot = message.mutable_snapshot()->add_nodes();
+  NodeResult none;
+  PackStats(none.stats, snapshot->mutable_stats());
+  snapshot->set_node(node);
+  return message;
+}
+
+TEST_F(FinishedRunTest, AnAnswerInPartsIsWholeWithTheLast) {
+  EXPECT_EQ(Ask(), absl::UnknownError("no answer yet"));
+  const std::uint64_t query = port_.messages.back().collect().query();
+  Hear(0, SnapshotOf(query, 0, /*more=*/true));
+  EXPECT_EQ(answer_, absl::UnknownError("no answer yet"));
+  Hear(0, SnapshotOf(query, 1, /*more=*/false));
+  EXPECT_TRUE(answer_.ok()) << answer_;
+}
+
 // Two daemons, of which the first has something to do from the start.
 class MissingDaemonTest : public test::PlayedRunTest {
  protected:
@@ -116,8 +136,7 @@ class MissingDaemonTest : public test::PlayedRunTest {
   void Command(FabricRun::TimeDone done) {
     v1::JournalRecord record;
     record.set_reset_arbiters(true);
-    run_->Manage(
-        std::move(record), [](Fabric&, Time) { return absl::OkStatus(); }, std::move(done));
+    run_->Act(std::move(record), nullptr, std::move(done));
   }
   FabricRun::SnapshotDone Answer(absl::Status* answer) {
     *answer = absl::UnknownError("no answer yet");
@@ -159,6 +178,25 @@ TEST_F(MissingDaemonTest, AQuestionThatDoesNotNeedItWaitsForNothingOfIt) {
   EXPECT_EQ(question_, waits_);
   run_->Snapshot({}, Answer(&question_));
   EXPECT_EQ(question_, waits_);
+}
+
+TEST_F(MissingDaemonTest, HalfTheAnswerOfADaemonThatIsLostIsNone) {
+  Begin();
+  std::vector<NodeId> told;
+  run_->Snapshot({}, [&told](absl::StatusOr<std::vector<NodeState>> states) {
+    ASSERT_TRUE(states.ok()) << states.status();
+    for (const NodeState& state : *states) told.push_back(state.node);
+  });
+  v1::DaemonMessage report;
+  report.mutable_report();
+  run_->OnMessage(0, report);
+  ASSERT_TRUE(port_.messages.back().has_collect());
+  const std::uint64_t query = port_.messages.back().collect().query();
+  Hear(0, SnapshotOf(query, 0, /*more=*/true));
+  Hear(1, SnapshotOf(query, 1, /*more=*/false));
+  EXPECT_TRUE(told.empty());
+  run_->Lose(0, "d", 5, "it is away");
+  EXPECT_EQ(told, std::vector<NodeId>{1});
 }
 
 TEST_F(MissingDaemonTest, ALossThatCannotBeJournalledHoldsVirtualTimeAndIsTakenWithRoom) {

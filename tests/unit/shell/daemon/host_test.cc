@@ -84,6 +84,24 @@ TEST_F(HostSliceTest, BetweenSlicesItCanBeDroppedAndGrantedNothing) {
   EXPECT_TRUE(sent_[0].has_failure()) << "the first window is not reported yet";
 }
 
+TEST_F(HostSliceTest, ACommandThatHubsDoNotCarryOutIsRefused) {
+  v1::WindowGrant grant;
+  grant.set_end(2 * kEnd);
+  grant.add_commands()->mutable_trace();
+  const auto host = Start(std::chrono::milliseconds(0));
+  sent_.clear();
+  host->Grant(&grant);
+  ASSERT_EQ(sent_.size(), 1u);
+  EXPECT_TRUE(sent_[0].has_report()) << "hubs follow packets";
+  grant.set_end(3 * kEnd);
+  grant.clear_commands();
+  grant.add_commands()->set_reset_faults(true);
+  sent_.clear();
+  host->Grant(&grant);
+  ASSERT_EQ(sent_.size(), 1u);
+  EXPECT_TRUE(sent_[0].has_failure()) << "network management has the faults";
+}
+
 TEST_F(HostSliceTest, WhatComesBetweenSlicesIsAnsweredAfterTheReport) {
   const auto host = Start(std::chrono::milliseconds(60));
   v1::Collect collect;
@@ -94,6 +112,59 @@ TEST_F(HostSliceTest, WhatComesBetweenSlicesIsAnsweredAfterTheReport) {
   EXPECT_TRUE(sent_[0].has_report());
   EXPECT_TRUE(sent_[1].has_snapshot());
   host->Drop();
+}
+
+TEST_F(HostSliceTest, ALongAnswerIsSentInSlicesAndTheNextWindowWaitsForIt) {
+  v1::Collect collect;
+  collect.set_what(v1::Collect::WHAT_SNAPSHOT);
+  const auto answer = [&] {
+    v1::Snapshot all;
+    for (const v1::DaemonMessage& message : sent_) {
+      EXPECT_TRUE(message.has_snapshot());
+      EXPECT_EQ(message.snapshot().more(), &message != &sent_.back());
+      all.mutable_nodes()->MergeFrom(message.snapshot().nodes());
+    }
+    return all.SerializeAsString();
+  };
+  auto host = Start(std::chrono::milliseconds(0));
+  sent_.clear();
+  host->Collect(collect);
+  ASSERT_EQ(sent_.size(), 1u) << "one slice";
+  ASSERT_EQ(sent_[0].snapshot().nodes_size(), 2);
+  const std::string expected = answer();
+  host->Drop();
+
+  host = Start(std::chrono::milliseconds(150));
+  while (sent_.empty()) std::exchange(later_, nullptr)();
+  sent_.clear();
+  host->Collect(collect);
+  EXPECT_EQ(sent_.size(), 1u);
+  v1::WindowGrant grant;
+  grant.set_end(2 * kEnd);
+  host->Grant(&grant);
+  while (sent_.back().has_snapshot() && sent_.back().snapshot().more()) {
+    ASSERT_NE(later_, nullptr);
+    std::exchange(later_, nullptr)();
+  }
+  EXPECT_EQ(sent_.size(), 2u);
+  EXPECT_EQ(answer(), expected);
+  sent_.clear();
+  while (sent_.empty()) std::exchange(later_, nullptr)();
+  EXPECT_TRUE(sent_[0].has_report());
+  host->Drop();
+}
+
+TEST_F(HostSliceTest, ARunThatIsDroppedIsAskedNoMore) {
+  const auto host = Start(std::chrono::milliseconds(150));
+  while (sent_.empty()) std::exchange(later_, nullptr)();
+  v1::Collect collect;
+  collect.set_what(v1::Collect::WHAT_SNAPSHOT);
+  host->Collect(collect);
+  ASSERT_NE(later_, nullptr);
+  host->Drop();
+  sent_.clear();
+  later_();
+  EXPECT_TRUE(sent_.empty());
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "daemon/page/feed_reader.h"
 #include "daemon/page/feed_writer.h"
 #include "daemon/page/link_status.h"
+#include "daemon/page/local_sight.h"
 #include "daemon/page/page_files.h"
 #include "daemon/page/page_guard.h"
 
@@ -197,6 +198,28 @@ FabricSight TwoRows(Time at, double busy, int down) {
   return sight;
 }
 
+TEST(LocalSightTest, LooksAtALargeMachinePartByPartUntilAllIsCounted) {
+  Scenario scenario;
+  scenario.topology = LargeMachine().spec();
+  const auto fabric = *Fabric::Create(scenario, Placement::Single(17 * 32));
+  LocalSight sight(fabric->topology(), 1);
+  for (int round = 0; round < 2; ++round) {
+    std::vector<int> rows;
+    bool counted = false;
+    for (int looks = 0; !counted && looks < 10; ++looks) {
+      const FabricSight seen = sight.LookOn(*fabric, /*ended=*/false);
+      counted = seen.counted;
+      EXPECT_TRUE(counted || seen.rows.size() >= 128 / 32) << "a look has a least part";
+      for (const RowSight& row : seen.rows) rows.push_back(row.supernode);
+    }
+    EXPECT_TRUE(counted);
+    std::vector<int> all(17);
+    std::iota(all.begin(), all.end(), 0);
+    EXPECT_EQ(rows, all);
+  }
+  EXPECT_EQ(17u, sight.LookOn(*fabric, /*ended=*/true).rows.size());
+}
+
 TEST(FeedWriterTest, ARowTellsTheUseSinceTheLookBefore) {
   FeedWriter writer;
   writer.TakeSight(TwoRows(1000, 400, 0));
@@ -229,15 +252,36 @@ TEST(FeedWriterTest, RanksAreToldWhereTheyDoSomethingElse) {
   EXPECT_THAT(writer.Snapshot(), HasSubstr(R"("ranks":{"sn0-d0-h0":[[0,2],"cw"],"sn0-d0-h1")"));
 }
 
-TEST(SeenLinksTest, OfEachHubWhatItDroppedAndHowOftenItsTablesChanged) {
+TEST(FeedWriterTest, WhatIsUnderWayIsToldWhole) {
+  FeedWriter writer;
+  FabricSight sight = TwoRows(1000, 0, 0);
+  sight.in_flight = {{"sn0-d0-h0", {{{3, 1, 2, {{0, 4}, {5, 1}}}}, {}}},
+                     {"blade0", {{}, {{7, 2, {{1, 11, true, 9}}}}}}};
+  writer.TakeSight(sight);
+  const std::string told =
+      R"("in_flight":{"sn0-d0-h0":[[[3,1,2,[[0,4],[5,1]]]],[]],"blade0":[[],[[7,2,[[1,11,1,9]]]]]})";
+  EXPECT_THAT(writer.Delta(), HasSubstr(told));
+  writer.TakeSight(sight);
+  EXPECT_THAT(writer.Delta(), Not(HasSubstr("in_flight")));
+  EXPECT_THAT(writer.Snapshot(), HasSubstr(told));
+  sight.in_flight.pop_back();
+  writer.TakeSight(sight);
+  EXPECT_THAT(writer.Delta(),
+              HasSubstr(R"("in_flight":{"sn0-d0-h0":[[[3,1,2,[[0,4],[5,1]]]],[]]})"));
+  sight.in_flight.clear();
+  writer.TakeSight(sight);
+  EXPECT_THAT(writer.Delta(), HasSubstr(R"("in_flight":{})"));
+}
+
+TEST(SeenLinksTest, OfEachHubWhatItDroppedAndHowOftenItReroutedPackets) {
   const Topology topology =
       *Topology::Create(TopologySpec{.supernodes = 1, .drawers = 1, .hubs = 3});
   NodeStats busy;
   busy.packets_dropped[0] = 2;
   busy.packets_dropped[1] = 5;
-  busy.tables_installed = 3;
   const SeenLinks links(topology);
-  const auto hubs = links.LookAtHubs([&](NodeId node) { return node == 1 ? &busy : nullptr; });
+  const auto hubs = links.LookAtHubs([&](NodeId node) { return node == 1 ? &busy : nullptr; },
+                                     [](NodeId node) { return std::uint64_t{node} + 2; });
   ASSERT_EQ(3u, hubs.size());
   EXPECT_EQ((HubSight{7, 3}), hubs[1]);
   EXPECT_EQ(HubSight{}, hubs[2]);
@@ -245,7 +289,7 @@ TEST(SeenLinksTest, OfEachHubWhatItDroppedAndHowOftenItsTablesChanged) {
   EXPECT_TRUE(SeenLinks(LargeMachine()).hubs()->empty());
 }
 
-TEST(FeedWriterTest, HubsAreToldWhereTheyDroppedOrGotTables) {
+TEST(FeedWriterTest, HubsAreToldWhereTheyDroppedOrRerouted) {
   FeedWriter writer;
   FabricSight sight = TwoRows(1000, 0, 0);
   sight.hub_names =

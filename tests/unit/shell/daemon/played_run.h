@@ -63,6 +63,8 @@ class PlayedRunTest : public ::testing::Test {
     }
   }
 
+  void Hear(std::uint32_t process, v1::DaemonMessage message) { run_->OnMessage(process, message); }
+
   ~PlayedRunTest() override {
     run_.reset();
     guard_.unlock();

@@ -340,6 +340,31 @@ TEST_F(NodeQueriesTest, AreAnsweredWhenAllOfTheirDaemonsHaveAnswered) {
   EXPECT_FALSE(queries_->awaits_any());
 }
 
+TEST(NodeStates, TellWhatIsUnderWayAndRefuseWhatCannotBe) {
+  NodeState state;
+  state.in_flight = {{{3, 1, 2, {{0, 4}, {5, 1}}}}, {{7, 2, {{1, 11, true, 9}, {0, 3, false, 1}}}}};
+  v1::NodeSnapshot message;
+  NodeStateToProto(state, &message);
+  const auto back = NodeStateFromProto(message);
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(back->in_flight, state.in_flight);
+  const auto refused = [&message](const std::function<void(v1::NodeSnapshot*)>& change) {
+    v1::NodeSnapshot bad = message;
+    change(&bad);
+    return std::string(NodeStateFromProto(bad).status().message());
+  };
+  EXPECT_THAT(refused([](auto* bad) { bad->mutable_trees(0)->add_packets(1); }),
+              HasSubstr("has 2 neighbours and 3 numbers of packets"));
+  EXPECT_THAT(refused([](auto* bad) { bad->mutable_trees(0)->set_vertex(65'536); }),
+              HasSubstr("vertex 65536 of tree 3; both are 0..65535"));
+  EXPECT_THAT(refused([](auto* bad) { bad->mutable_spes(0)->add_moves(1); }),
+              HasSubstr("has 9 numbers of moves; each move has 4"));
+  EXPECT_THAT(refused([](auto* bad) { bad->mutable_spes(0)->set_spe(16); }),
+              HasSubstr("an SPE 16; there are 0..15"));
+  EXPECT_THAT(refused([](auto* bad) { bad->mutable_spes(0)->set_moves(1, 12); }),
+              HasSubstr("unit 12 of Cell 1; there are units 0..11 of Cells 0..1"));
+}
+
 TEST_F(NodeQueriesTest, GoToThoseWhoHaveTheNodesAndNotToLostOnes) {
   queries_->Add(Ask({1}));
   queries_->Send(None);

@@ -63,7 +63,9 @@ class RunTimeTest : public test::PlayedRunTest {
 
   // Follows packets from now on: a command that changes nothing else.
   void Follow() {
-    run_->Trace({}, [](absl::StatusOr<Time>) {});
+    v1::JournalRecord record;
+    record.mutable_trace();
+    run_->Act(std::move(record), nullptr, [](absl::StatusOr<Time>) {});
   }
   void ReportFrom(std::uint32_t process, Time next) {
     v1::DaemonMessage message;

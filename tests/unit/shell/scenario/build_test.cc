@@ -85,7 +85,8 @@ TEST(Build, PatternDefaultsAreTheOnesInTheTable) {
       a.hotspot_fraction == b.hotspot_fraction && a.source_supernode == b.source_supernode &&
       a.destination_supernode == b.destination_supernode &&
       a.supernode_offset == b.supernode_offset && a.uniform_fraction == b.uniform_fraction &&
-      a.burst_messages == b.burst_messages && a.burst_load == b.burst_load);
+      a.burst_messages == b.burst_messages && a.burst_load == b.burst_load &&
+      a.injection == b.injection && a.outstanding == b.outstanding && a.drain == b.drain);
 }
 
 TEST(Build, EveryPatternHasItsName) {
@@ -137,6 +138,32 @@ workload:
   EXPECT_EQ(w.uniform_fraction, 0.25);
   EXPECT_EQ(w.burst_messages, 20u);
   EXPECT_EQ(w.burst_load, 0.5);
+}
+
+TEST(Build, FieldsOfInjectionArriveAndAClosedLoopHasNoLoad) {
+  const auto slots = WorkloadOf<PatternWorkload>(
+      "workload: {pattern: {injection: bernoulli, load: 0.25, measure: 1us}}");
+  EXPECT_EQ(slots.injection, Injection::kBernoulli);
+  EXPECT_EQ(slots.load, 0.25);
+  const auto closed = WorkloadOf<PatternWorkload>(
+      "workload: {pattern: {outstanding: 4, reliable: true, measure: 1us}}");
+  EXPECT_EQ(closed.outstanding, 4u);
+  EXPECT_EQ(closed.load, 0);
+}
+
+TEST(Build, ADrainStopsTheRunAtItsEnd) {
+  const auto stop = [](const std::string& other) {
+    const auto scenario =
+        Build(other + "workload: {pattern: {load: 0.1, warm_up: 1us, measure: 2us, drain: 3us}}");
+    EXPECT_TRUE(scenario.ok()) << scenario.status();
+    return scenario.ok() ? scenario->stop_at : 0;
+  };
+  EXPECT_EQ(stop(""), 6 * kMicrosecond);
+  EXPECT_EQ(stop("stop_at: 9us\n"), 6 * kMicrosecond);
+  EXPECT_EQ(stop("stop_at: 5us\n"), 5 * kMicrosecond);
+  EXPECT_THAT(
+      ErrorOf("workload: {collective: {}, background: {load: 0.1, measure: 2us, drain: 3us}}"),
+      testing::HasSubstr("drain ends the run"));
 }
 
 TEST(Build, ACountIsOfferedAsFastAsTheHfiTakesItUnlessALoadIsGiven) {

@@ -72,7 +72,7 @@ TEST(CollectiveScenario, WhatCannotBeIsRefusedWithItsPlace) {
               HasSubstr(place + "unknown allreduce algorithm 'magic'; algorithms: p2p:"));
   EXPECT_EQ(CollectiveError("root: 4"), place + "root 4: tasks are 0 to 3");
   EXPECT_EQ(CollectiveError("bytes: 12B"),
-            place + "12 bytes is not a multiple of the 8 bytes of a int64");
+            place + "12 bytes is not a multiple of 8, the size of int64");
   EXPECT_THAT(CollectiveError("op: and, type: double"), HasSubstr(place));
   EXPECT_THAT(CollectiveError("nodes: 5"), HasSubstr(place));
   EXPECT_THAT(CollectiveError("tree: world"),
@@ -86,7 +86,7 @@ TEST(CollectiveScenario, PairsHaveTheirOperations) {
   ASSERT_TRUE(scenario.ok()) << scenario.status();
   EXPECT_EQ(std::get<CollectiveWorkload>(scenario->workload).op, ReduceOp::kMaxLoc);
   EXPECT_THAT(CollectiveError("op: minloc, bytes: 24B"),
-              HasSubstr("24 bytes is not a multiple of the 16 bytes of a pair of int64"));
+              HasSubstr("24 bytes is not a multiple of 16, the size of a pair of int64"));
   EXPECT_THAT(CollectiveError("op: minloc, bytes: 16B, algorithm: cau"),
               HasSubstr("a CAU does not support minloc of int64 operands"));
   const auto tree =

@@ -66,7 +66,7 @@ TEST(Examples, TheOnesOnThePageRead) {
     EXPECT_TRUE(scenario.ok()) << scenario.status() << "\n" << text;
     ++blocks;
   }
-  EXPECT_EQ(blocks, 8);
+  EXPECT_EQ(blocks, 11);
 }
 
 }  // namespace

@@ -41,6 +41,8 @@ std::vector<std::int64_t> Numbers(const P7ihParameters& p) {
                                  p.cau_queue_packets,
                                  p.service_buffer_flits,
                                  p.service_wait,
+                                 p.congestion_period,
+                                 p.congestion_threshold,
                                  p.management_latency,
                                  p.detect,
                                  p.plan,
@@ -75,7 +77,9 @@ struct SameFieldsAsP7ihParameters {
   VcPolicy vc_policy;
   bool link_replay;
   int replay_limit, service_buffer_flits;
-  Time service_wait, send_overhead, receive_overhead;
+  Time service_wait, congestion_period;
+  int congestion_threshold;
+  Time send_overhead, receive_overhead;
   int flow_window_packets, ack_every_packets, reply_queue_packets;
   Time retransmit_timeout;
   int retransmit_tries;

@@ -116,10 +116,10 @@ struct Bad {
 
 const Bad kBadFields[] = {
     {"topology:\n  super_nodes: 2\n",
-     "bad.yaml:2:3: topology.super_nodes: unknown field; did you mean \"supernodes\"?; "
-     "fields here: supernodes, drawers, hubs, d_links_per_pair, infiniband"},
+     "bad.yaml:2:3: topology.super_nodes: unknown field; did you mean \"supernodes\"? "
+     "Fields here: supernodes, drawers, hubs, d_links_per_pair, kind, a, g, h, p, infiniband"},
     {"colour: red\n",
-     "bad.yaml:1:1: colour: unknown field; did you mean \"clock\"?; fields here: name, "
+     "bad.yaml:1:1: colour: unknown field; did you mean \"clock\"? Fields here: name, "
      "description, seed, machine, "
      "topology, "
      "parameters, workload, pcie, cables, faults, reroute, stop_at, run, "
@@ -187,8 +187,9 @@ const Bad kBadValues[] = {
      "bad.yaml:1:28: workload.pattern.load: \".nan\" is not a number; write for example 0.5"},
     {"workload: {pattern: {pattern: unifrom}}\n",
      "bad.yaml:1:31: workload.pattern.pattern: \"unifrom\" is not a choice; did you mean "
-     "\"uniform\"?; choices: uniform, hotspot, neighbor, tornado, transpose, bitcomp, randperm, "
-     "supernode_pair, multicast, bitrev, shuffle, adversarial, stencil"},
+     "\"uniform\"? Choices: uniform, hotspot, neighbor, tornado, transpose, bitcomp, randperm, "
+     "supernode_pair, multicast, bitrev, shuffle, adversarial, stencil, "
+     "permutation, diagonal, asymmetric"},
     {"workload: {all_to_all: {schedule: SCHEDULE_SPREAD}}\n",
      "bad.yaml:1:35: workload.all_to_all.schedule: \"SCHEDULE_SPREAD\" is not a choice; "
      "choices: spread, linear"},
@@ -204,10 +205,10 @@ const Bad kBadShapes[] = {
     {"topology: 5\n",
      "bad.yaml:1:11: topology: found \"5\"; write a group of fields: supernodes, drawers, "
      "hubs, "
-     "d_links_per_pair, infiniband"},
+     "d_links_per_pair, kind, a, g, h, p, infiniband"},
     {"topology: [1, 2]\n",
      "bad.yaml:1:11: topology: found a list; write a group of fields: supernodes, drawers, "
-     "hubs, d_links_per_pair, infiniband"},
+     "hubs, d_links_per_pair, kind, a, g, h, p, infiniband"},
     {"faults: {at: 1us}\n", "bad.yaml:1:9: faults: found a group of fields; write a list"},
     {"workload: {packets: 7}\n", "bad.yaml:1:21: workload.packets: found \"7\"; write a list"},
     {"seed: [1]\n", "bad.yaml:1:7: seed: found a list; write one value, for example 1"},
@@ -254,7 +255,7 @@ TEST(Reader, StandsHostileFiles) {
 
 TEST(Reader, ReportsAllErrorsInTheOrderOfTheFile) {
   EXPECT_EQ(ReadErrorOf("sed: 1\ntopology:\n  hubs: 9\n  drawers: x\nstop_at: 5\n"),
-            "bad.yaml:1:1: sed: unknown field; did you mean \"seed\"?; fields here: name, "
+            "bad.yaml:1:1: sed: unknown field; did you mean \"seed\"? Fields here: name, "
             "description, seed, machine, topology, parameters, workload, pcie, cables, faults, "
             "reroute, stop_at, "
             "run, blades, clock, multicast, routing, service, trees\n"
@@ -273,15 +274,15 @@ TEST(Reader, StopsListingAfterTwentyErrors) {
 
 TEST(Reader, JsonErrorsAreLocatedToo) {
   EXPECT_EQ(ReadErrorOf("{\n  \"topology\": {\"hub\": 2}\n}\n", ScenarioFormat::kJson),
-            "bad.json:2:16: topology.hub: unknown field; did you mean \"hubs\"?; fields here: "
-            "supernodes, drawers, hubs, d_links_per_pair, infiniband");
+            "bad.json:2:16: topology.hub: unknown field; did you mean \"hubs\"? Fields here: "
+            "supernodes, drawers, hubs, d_links_per_pair, kind, a, g, h, p, infiniband");
 }
 
 TEST(Reader, TextprotoErrorsAreLocatedToo) {
   const auto format = ScenarioFormat::kTextproto;
   EXPECT_EQ(ReadErrorOf("topology {\n  super_nodes: 2\n}\n", format),
-            "bad.textproto:2:14: super_nodes: unknown field; did you mean \"supernodes\"?; fields "
-            "here: supernodes, drawers, hubs, d_links_per_pair, infiniband");
+            "bad.textproto:2:14: super_nodes: unknown field; did you mean \"supernodes\"? Fields "
+            "here: supernodes, drawers, hubs, d_links_per_pair, kind, a, g, h, p, infiniband");
   EXPECT_EQ(ReadErrorOf("topology {\n  hubs: 9\n}\n", format),
             "bad.textproto:2:3: topology.hubs: 9 is out of range; allowed: 1 to 8");
   EXPECT_EQ(ReadErrorOf("faults { link_down: \"x\" }\n", format),
@@ -298,6 +299,8 @@ TEST(Reader, FilesAreNamedInErrors) {
             toml +
                 ": the extension \".toml\" is not a scenario format; name the file .yaml, .yml, "
                 ".json, .textproto or .pbtxt");
+  EXPECT_EQ(ReadScenarioFile(files.path()).status().message(),
+            files.path() + ": is a directory; name a file");
   EXPECT_EQ(ReadScenarioFile("a.toml").status().message(),
             "a.toml: cannot be opened: No such file or directory");
   std::ofstream(files.path() + "/one-drawer.yaml") << "name: a\n";

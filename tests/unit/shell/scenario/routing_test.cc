@@ -26,7 +26,7 @@ TEST(Routing, FieldsArriveAndTheWorkloadsOwnWin) {
       "routing: {fifo: {mode: hw_indirect, selection: random}, rdma: {mode: hw_direct_striped}}\n"
       "workload:\n"
       "  traffic: rdma\n"
-      "  routing: {rdma: {mode: adaptive, adaptive_threshold: 7}}\n"
+      "  routing: {rdma: {mode: adaptive, adaptive_threshold: 7, adaptive: ugal_g}}\n"
       "  pattern: {pattern: uniform, count: 1}\n");
   ASSERT_TRUE(scenario.ok()) << scenario.status();
   RouteSetting fifo, rdma;
@@ -34,6 +34,7 @@ TEST(Routing, FieldsArriveAndTheWorkloadsOwnWin) {
   fifo.selection = MiddleSelection::kRandom;
   rdma.mode = RouteMode::kAdaptive;
   rdma.adaptive_threshold = 7;
+  rdma.adaptive = AdaptiveAlgorithm::kUgalG;
   EXPECT_EQ(scenario->routing.fifo, fifo);
   EXPECT_EQ(scenario->routing.rdma, rdma);
   EXPECT_EQ(scenario->routing.workload, TrafficClass::kRdma);
@@ -62,6 +63,20 @@ TEST(Routing, ASelectionOfMiddlesMayStandWithEveryMode) {
   }
 }
 
+TEST(Routing, HubsTellWhatEitherKindOfTrafficNeeds) {
+  const auto reports = [](const std::string& fifo, const std::string& rdma) {
+    const auto scenario = Build(fmt::format(
+        "{}routing: {{fifo: {{mode: adaptive, adaptive: {}}}, rdma: {{mode: adaptive, adaptive: "
+        "{}}}}}\nworkload: {{ticks: {{}}}}",
+        kFour, fifo, rdma));
+    EXPECT_TRUE(scenario.ok()) << scenario.status();
+    return scenario->routing.reports();
+  };
+  EXPECT_EQ(reports("ugal_l", "ugal_l"), CongestionReport::kNone);
+  EXPECT_EQ(reports("ugal_l", "pb"), CongestionReport::kBits);
+  EXPECT_EQ(reports("ugal_g", "pb"), CongestionReport::kCounts);
+}
+
 TEST(Routing, WhatNoMachineCanDoIsRefusedAtItsPlace) {
   const std::string fifo = std::string(kFour) + "routing: {fifo: ";
   EXPECT_THAT(RoutingError(fifo + "{mode: hw_sideways}}"), HasSubstr("hw_sideways"));
@@ -72,6 +87,8 @@ TEST(Routing, WhatNoMachineCanDoIsRefusedAtItsPlace) {
               HasSubstr("middle_supernode 4 does not exist; there are supernodes 0 to 3"));
   EXPECT_THAT(RoutingError(fifo + "{mode: hw_direct, adaptive_threshold: 3}}"),
               HasSubstr("adaptive_threshold is only for adaptive"));
+  EXPECT_THAT(RoutingError(fifo + "{mode: hw_indirect, adaptive: pb}}"),
+              HasSubstr("adaptive: pb is only for mode adaptive, not for hw_indirect"));
   EXPECT_THAT(RoutingError("topology: {supernodes: 2, drawers: 1, hubs: 2}\n"
                            "workload: {routing: {rdma: {mode: hw_indirect}}, ticks: {}}"),
               testing::AllOf(HasSubstr("workload.routing.rdma"), HasSubstr("at least 3")));

@@ -52,13 +52,13 @@ TEST(Units, ABareNumberIsToldTheTextItProbablyMeant) {
 
 TEST(Units, AnUnknownUnitIsToldTheNearestOne) {
   EXPECT_EQ(Wrong(ParseBytes("64Kib")),
-            "\"64Kib\" has the unknown unit \"Kib\"; did you mean \"KiB\"?; "
-            "units: B, kB, KiB, MB, MiB, GB, GiB");
+            "\"64Kib\" has the unknown unit \"Kib\"; did you mean \"KiB\"? "
+            "Units: B, kB, KiB, MB, MiB, GB, GiB");
   EXPECT_EQ(Wrong(ParseTime("3minutes")),
             "\"3minutes\" has the unknown unit \"minutes\"; units: ps, ns, us, ms, s");
   EXPECT_EQ(Wrong(ParseRate("5GB")),
-            "\"5GB\" has the unknown unit \"GB\"; did you mean \"GB/s\"?; "
-            "units: B/s, kB/s, KiB/s, MB/s, MiB/s, GB/s, GiB/s, TB/s");
+            "\"5GB\" has the unknown unit \"GB\"; did you mean \"GB/s\"? "
+            "Units: B/s, kB/s, KiB/s, MB/s, MiB/s, GB/s, GiB/s, TB/s");
 }
 
 TEST(Units, WhatIsNotAWholeNumberOfBaseUnitsIsRefused) {

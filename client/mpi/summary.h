@@ -1,0 +1,13 @@
+// What became of a rank, as messages and back (proto/percs/v1/ranks.proto).
+#pragma once
+
+#include "client/mpi/job.h"
+#include "percs/v1/ranks.pb.h"
+
+namespace percs::mpi {
+
+// All but its number.
+void SummaryToProto(const RankSummary& summary, v1::EndedRank* message);
+RankSummary SummaryFromProto(const v1::EndedRank& message);
+
+}  // namespace percs::mpi

@@ -1,0 +1,417 @@
+// percsctl mpirun on daemons: each rank attaches to the percsd that has its hub.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <thread>
+
+#include "client/lib/interrupt.h"
+#include "client/lib/local_fabric.h"
+#include "client/mpi/summary.h"
+#include "client/percsctl/command.h"
+#include "client/percsctl/format.h"
+#include "client/percsctl/mpirun.h"
+#include "fmt/ranges.h"
+#include "percs/v1/ranks.grpc.pb.h"
+#include "proto/convert/run_result.h"
+#include "proto/process/grpc_status.h"
+#include "proto/security/channel.h"
+
+namespace percs {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kCallDeadline(10'000), kLookEvery(100), kPause(2);
+constexpr milliseconds kHeldWithin(10'000);     // until virtual time waits for ranks
+constexpr milliseconds kIdleWithin(30'000);     // from the program's end to that of its packets
+constexpr milliseconds kDeadlockAfter(10'000);  // of ranks that wait for ever
+constexpr std::size_t kNamedMax = 4;
+
+// A folder that goes with this.
+class Folder {
+ public:
+  static absl::StatusOr<std::unique_ptr<Folder>> Make() {
+    std::error_code error;
+    std::string path = (fs::temp_directory_path(error) / "percs-ranks-XXXXXX").string();
+    if (mkdtemp(path.data()) == nullptr)
+      return absl::InternalError(fmt::format("no folder {}; set TMPDIR", path));
+    return std::unique_ptr<Folder>(new Folder(path));
+  }
+  ~Folder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  explicit Folder(std::string path) : path_(std::move(path)) {}
+  const std::string path_;
+};
+
+// A fabric of this machine that was started for one program.
+class OwnFabric {
+ public:
+  static absl::StatusOr<std::unique_ptr<OwnFabric>> Start(int daemons, std::uint32_t hubs) {
+    if (static_cast<std::uint32_t>(daemons) > hubs) {
+      return absl::InvalidArgumentError(
+          fmt::format("--daemons {}: the machine has only {} hubs; every daemon needs at least one",
+                      daemons, hubs));
+    }
+    const auto store = FabricStore::Open();
+    if (!store.ok()) return store.status();
+    StartOptions options;
+    options.name = fmt::format("mpirun-{}", getpid());
+    options.daemons = daemons;
+    options.cancelled = [] { return InterruptGuard::raised(); };
+    const InterruptGuard interrupt;
+    const auto record = StartFabric(*store, options);
+    if (!record.ok()) return record.status();
+    return std::unique_ptr<OwnFabric>(new OwnFabric(*store, options.name));
+  }
+  ~OwnFabric() {
+    const auto stopped = StopFabric(store_, name_, kCallDeadline);
+    if (!stopped.ok()) fmt::print(stderr, "percsctl: {}\n", Text(stopped.status()));
+  }
+  const std::string& name() const { return name_; }
+
+ private:
+  OwnFabric(FabricStore store, std::string name)
+      : store_(std::move(store)), name_(std::move(name)) {}
+  const FabricStore store_;
+  const std::string name_;
+};
+
+// A percsd that has some of the hubs.
+struct RankDaemon {
+  std::string name;               // of its first hub here, for people
+  std::vector<std::string> hubs;  // of the program's ranks
+  std::unique_ptr<v1::Ranks::Stub> stub;
+  bool begun = false;  // it has the program's ranks
+  v1::WatchRanksReply last;
+};
+
+bool InProgress(v1::FabricState state) {
+  return state == v1::FABRIC_STATE_RUNNING || state == v1::FABRIC_STATE_IDLE ||
+         state == v1::FABRIC_STATE_PAUSED;
+}
+
+// One program on the daemons of a fabric.
+class DaemonRun {
+ public:
+  DaemonRun(FabricClient& client, Credentials credentials, const MpirunArguments& a,
+            const MpirunPlan& plan, const Topology& topology)
+      : client_(client),
+        credentials_(std::move(credentials)),
+        a_(a),
+        plan_(plan),
+        topology_(topology) {}
+
+  // The machine is there, the ranks have their places, and virtual time waits for them.
+  absl::Status Begin();
+  absl::StatusOr<MpirunEnd> Run(mpi::LaunchOptions launch);
+
+ private:
+  template <typename Reply, typename Request>
+  absl::StatusOr<Reply> Call(RankDaemon& daemon,
+                             grpc::Status (v1::Ranks::Stub::*call)(grpc::ClientContext*,
+                                                                   const Request&, Reply*),
+                             const Request& request) {
+    Reply reply;
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kCallDeadline);
+    const grpc::Status status = (daemon.stub.get()->*call)(&context, request, &reply);
+    if (status.ok()) return reply;
+    const absl::Status why = FromGrpc(status);
+    return absl::Status(why.code(), fmt::format("the percsd of {}: {}", HubsText(daemon),
+                                                std::string(why.message())));
+  }
+  static std::string HubsText(const RankDaemon& daemon);
+  absl::Status Apply();
+  absl::Status FindDaemons();
+  absl::Status BeginRanks();
+  absl::Status AwaitHold();
+  // Looks at all ranks, from time to time.
+  void Look();
+  void CheckStuck();
+  void Fail(const std::string& why) {
+    if (failure_.empty()) failure_ = why;
+  }
+  // Nothing happens on the machine any more.
+  bool IsIdle();
+  void AwaitIdle();
+  void EndRanks(bool release, mpi::JobResult* result);
+  absl::Status EndRun(MpirunEnd* end);
+
+  FabricClient& client_;
+  const Credentials credentials_;
+  const MpirunArguments& a_;
+  const MpirunPlan& plan_;
+  const Topology& topology_;
+  std::unique_ptr<Folder> folder_;
+  std::map<std::uint32_t, RankDaemon> daemons_;  // by process
+  std::uint64_t run_ = 0;
+  bool joined_ = false;  // the run was there before
+  std::string failure_;
+  Clock::time_point looked_{}, stuck_since_{};
+  std::uint64_t stuck_changes_ = 0;
+};
+
+std::string DaemonRun::HubsText(const RankDaemon& daemon) {
+  std::vector<std::string> hubs = daemon.hubs;
+  const std::size_t more = hubs.size() - std::min(hubs.size(), kNamedMax);
+  hubs.resize(hubs.size() - more);
+  return fmt::format("{}{}", fmt::join(hubs, ", "),
+                     more > 0 ? fmt::format(" and {} more hubs", more) : "");
+}
+
+absl::Status DaemonRun::Begin() {
+  auto folder = Folder::Make();
+  if (!folder.ok()) return folder.status();
+  folder_ = *std::move(folder);
+  if (absl::Status status = Apply(); !status.ok()) return status;
+  if (absl::Status status = FindDaemons(); !status.ok()) return status;
+  absl::Status status = BeginRanks();
+  if (status.ok()) status = AwaitHold();
+  if (status.ok() && InterruptGuard::raised()) status = absl::CancelledError("interrupted");
+  if (status.ok()) return status;
+  mpi::JobResult nothing;
+  EndRanks(/*release=*/true, &nothing);
+  if (joined_) return status;
+  const auto stopped = client_.Stop();  // whoever hears of `status` needs no other error
+  return status;
+}
+
+absl::Status DaemonRun::Apply() {
+  const auto status = client_.Status();
+  if (!status.ok()) return status.status();
+  joined_ = InProgress(status->state());
+  run_ = status->run();
+  if (joined_ && status->nodes() != topology_.nodes()) {
+    return absl::InvalidArgumentError(fmt::format(
+        "the fabric runs \"{}\" with {} nodes, and the program's machine has {}; name its scenario "
+        "before the program",
+        status->scenario(), status->nodes(), topology_.nodes()));
+  }
+  if (joined_) return absl::OkStatus();
+  v1::ApplyRequest request;
+  *request.mutable_scenario() = plan_.message;
+  request.set_wait_endpoints(a_.ranks);
+  const auto reply = client_.Apply(request, kApplyDeadline);
+  if (!reply.ok()) return reply.status();
+  run_ = reply->run();
+  return absl::OkStatus();
+}
+
+absl::Status DaemonRun::FindDaemons() {
+  std::map<NodeId, bool> known;
+  for (const mpi::RankPlace& place : plan_.places) {
+    if (std::exchange(known[place.hub], true)) continue;
+    const std::string hub = topology_.NodeName(place.hub);
+    const auto found = client_.FindHub(hub);
+    if (!found.ok()) return found.status();
+    RankDaemon& daemon = daemons_[found->process()];
+    daemon.hubs.push_back(hub);
+    if (!daemon.stub) {
+      daemon.stub = v1::Ranks::NewStub(MakeChannel(found->address(), credentials_, Role::kDaemon));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DaemonRun::BeginRanks() {
+  v1::BeginRanksRequest request;
+  request.set_job(a_.job);
+  for (const mpi::RankPlace& place : plan_.places) {
+    request.add_hubs(place.hub);
+    request.add_windows(place.window);
+  }
+  request.set_compute_scale(plan_.compute_scale);
+  request.set_collective_bytes(plan_.collective_bytes);
+  const std::string sockets = folder_->path() + "/ranks";
+  std::error_code error;
+  fs::create_directory(sockets, error);
+  for (auto& [process, daemon] : daemons_) {
+    const auto reply = Call(daemon, &v1::Ranks::Stub::BeginRanks, request);
+    if (!reply.ok()) return reply.status();
+    daemon.begun = true;
+    for (const std::uint32_t rank : reply->ranks()) {
+      fs::create_symlink(reply->socket(), fmt::format("{}/{}", sockets, rank), error);
+      if (error) return absl::InternalError(fmt::format("{}: {}", sockets, error.message()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DaemonRun::AwaitHold() {
+  const Clock::time_point until = Clock::now() + kHeldWithin;
+  while (true) {
+    const auto status = client_.Status();
+    if (!status.ok()) return status.status();
+    if (status->programs_owing() >= a_.ranks) return absl::OkStatus();
+    if (Clock::now() > until)
+      return absl::DeadlineExceededError("the controller has not heard of the ranks");
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+void DaemonRun::Look() {
+  const Clock::time_point now = Clock::now();
+  if (now - looked_ < kLookEvery) return;
+  looked_ = now;
+  v1::WatchRanksRequest request;
+  request.set_job(a_.job);
+  for (auto& [process, daemon] : daemons_) {
+    const auto reply = Call(daemon, &v1::Ranks::Stub::WatchRanks, request);
+    if (!reply.ok()) {
+      Fail(absl::IsUnavailable(reply.status()) || absl::IsDeadlineExceeded(reply.status())
+               ? fmt::format("the percsd of {} is lost", HubsText(daemon))
+               : Text(reply.status()));
+      continue;
+    }
+    daemon.last = *reply;
+    if (!reply->failure().empty()) Fail(reply->failure());
+  }
+  CheckStuck();
+}
+
+// Every rank waits, and nothing is under way, for a while.
+void DaemonRun::CheckStuck() {
+  bool stuck = false, others = false;
+  std::uint64_t changes = 0;
+  std::string waits;
+  for (const auto& [process, daemon] : daemons_) {
+    stuck = stuck || daemon.last.stuck();
+    others = others || daemon.last.absent() + daemon.last.running() > 0 ||
+             (daemon.last.waiting() > 0 && !daemon.last.stuck());
+    changes += daemon.last.changes();
+    if (!daemon.last.waits().empty()) waits += (waits.empty() ? "" : "; ") + daemon.last.waits();
+  }
+  const bool same = std::exchange(stuck_changes_, changes) == changes;
+  if (!stuck || others || !same || stuck_since_ == Clock::time_point()) {
+    stuck_since_ = Clock::now();
+  } else if (Clock::now() - stuck_since_ > kDeadlockAfter) {
+    Fail("the program waits for ever: " + waits);
+  }
+}
+
+bool DaemonRun::IsIdle() {
+  const auto status = client_.Status();
+  if (!status.ok()) Fail(Text(status.status()));
+  return status.ok() && status->state() == v1::FABRIC_STATE_IDLE;
+}
+
+void DaemonRun::AwaitIdle() {
+  const Clock::time_point until = Clock::now() + kIdleWithin;
+  while (failure_.empty() && Clock::now() < until) {
+    looked_ = {};
+    Look();
+    bool idle = joined_ || IsIdle();
+    for (const auto& [process, daemon] : daemons_) idle = idle && daemon.last.idle();
+    if (idle) return;
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+void DaemonRun::EndRanks(bool release, mpi::JobResult* result) {
+  v1::EndRanksRequest request;
+  request.set_job(a_.job);
+  request.set_release(release);
+  result->ranks.resize(plan_.places.size());
+  for (auto& [process, daemon] : daemons_) {
+    if (!daemon.begun) continue;
+    const auto reply = Call(daemon, &v1::Ranks::Stub::EndRanks, request);
+    if (!reply.ok()) continue;  // it is lost, which the failure says
+    if (!reply->failure().empty()) Fail(reply->failure());
+    result->late_calls += reply->late_calls();
+    for (const v1::EndedRank& rank : reply->ranks()) {
+      if (rank.rank() < result->ranks.size())
+        result->ranks[rank.rank()] = mpi::SummaryFromProto(rank);
+    }
+  }
+}
+
+// What the machine did, of a run that was begun for the program.
+absl::Status DaemonRun::EndRun(MpirunEnd* end) {
+  if (!failure_.empty()) {
+    const auto stopped = client_.Stop();  // or it has ended
+    return absl::OkStatus();
+  }
+  const auto reply = client_.WatchRun(run_, [](const v1::RunProgress&) { return true; });
+  if (!reply.ok()) return reply.status();
+  auto run = RunResultFromProto(reply->result(), topology_);
+  if (!run.ok()) return run.status();
+  end->result.run = *std::move(run);
+  end->faults = reply->result().faults();
+  end->has_run = true;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<MpirunEnd> DaemonRun::Run(mpi::LaunchOptions launch) {
+  launch.socket = folder_->path() + "/ranks";
+  const MpirunSight sight{[this] {
+                            Look();
+                            return !failure_.empty();
+                          },
+                          [this] {
+                            Time now = 0;
+                            std::uint64_t messages = 0;
+                            for (const auto& [process, daemon] : daemons_) {
+                              now = std::max<Time>(now, daemon.last.virtual_time());
+                              messages += daemon.last.messages();
+                            }
+                            return fmt::format("{} virtual, {} messages", FormatShort(now),
+                                               FormatCount(messages));
+                          }};
+  MpirunEnd end;
+  end.has_run = false;
+  const auto status = RunOpenMpi(launch, sight);
+  if (status.ok()) AwaitIdle();
+  EndRanks(/*release=*/joined_, &end.result);
+  if (!joined_) {
+    if (absl::Status ended = EndRun(&end); !ended.ok()) return ended;
+  }
+  if (!status.ok()) return status.status();
+  end.status = *status;
+  end.result.failure = failure_;
+  end.result.Combine();
+  return end;
+}
+
+}  // namespace
+
+absl::StatusOr<MpirunEnd> RunOnDaemons(const MpirunArguments& a, const MpirunPlan& plan,
+                                       const Topology& topology, mpi::LaunchOptions launch) {
+  FabricOptions fabric = a.fabric;
+  std::unique_ptr<OwnFabric> own;
+  if (a.daemons > 0) {
+    auto started = OwnFabric::Start(a.daemons, topology.hubs());
+    if (!started.ok()) return started.status();
+    own = *std::move(started);
+    fabric.name = own->name();
+  }
+  const auto tls = IdentityFor(fabric);
+  if (!tls.ok()) return tls.status();
+  Credentials credentials;
+  if (!tls->empty()) {
+    auto loaded = Credentials::Load(*tls, RoleSet(Role::kOperator));
+    if (!loaded.ok()) return loaded.status();
+    credentials = *std::move(loaded);
+  }
+  const auto client = Connect(fabric);
+  if (!client.ok()) return client.status();
+  DaemonRun run(**client, std::move(credentials), a, plan, topology);
+  {
+    const InterruptGuard interrupt;
+    if (absl::Status status = run.Begin(); !status.ok()) return status;
+  }
+  return run.Run(std::move(launch));
+}
+
+}  // namespace percs

@@ -1,0 +1,41 @@
+// Method: the crossing that sets how far windows reach, by arithmetic from the parameters.
+#include "emulator/sim/lookahead.h"
+
+#include <gtest/gtest.h>
+
+namespace percs {
+namespace {
+
+Topology Two() { return Topology::Create({2, 2, 2, 1}).value(); }
+
+Time Horizon(const Scenario& scenario) { return FindHorizon(Two(), scenario).time; }
+
+// Of credits: 5 ns of LL wire, 200 ns of D wire, 50 ns of processing.
+TEST(Lookahead, OnlyDLinksCrossBetweenSupernodes) {
+  const Scenario scenario;
+  EXPECT_EQ(FindLookahead(Two(), scenario).time, 55 * kNanosecond);
+  const Lookahead horizon = FindHorizon(Two(), scenario);
+  EXPECT_EQ(horizon.time, 250 * kNanosecond);
+  EXPECT_EQ(horizon.source, "credit on D: wire 200ns + credit processing 50ns");
+}
+
+TEST(Lookahead, AShorterDCableShortensTheHorizonAndAnLCableDoesNot) {
+  Scenario scenario;
+  const LinkEnd d = *Two().ParseLink("sn0-d0-h0:D0");
+  const LinkEnd l = *Two().ParseLink("sn0-d0-h0/sn0-d1-h0");
+  scenario.cables = {{l, kNanosecond}};
+  EXPECT_EQ(Horizon(scenario), 250 * kNanosecond);
+  scenario.cables = {{d, 400 * kNanosecond}};
+  EXPECT_EQ(Horizon(scenario), 250 * kNanosecond);
+  scenario.cables = {{d, 30 * kNanosecond}};
+  EXPECT_EQ(Horizon(scenario), 80 * kNanosecond);
+}
+
+TEST(Lookahead, NetworkManagementCrossesToo) {
+  Scenario scenario;
+  scenario.parameters.management_latency = 90 * kNanosecond;
+  EXPECT_EQ(Horizon(scenario), 90 * kNanosecond);
+}
+
+}  // namespace
+}  // namespace percs
