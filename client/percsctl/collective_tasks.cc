@@ -81,6 +81,8 @@ std::string AsTable(const CollectiveArguments& a, const std::vector<Measured>& a
     table.Add(std::move(row));
   }
   text += table.ToString();
+  if (p.tasks() == 1)
+    text += "one task has no partner, so nothing is sent; give --nodes or --tasks for more\n";
   if (a.tasks.verified && a.operation != Operation::kBarrier)
     text += "data correct after every call\n";
   return text + fmt::format("digest {}\n", all.back().run.digest.ToString());
