@@ -12,13 +12,13 @@ const char* PathLatencies::ClassText(Class path) {
   return kTexts[path];
 }
 
-PathLatencies::Class PathLatencies::ClassOf(const Topology& topology, NodeId source,
-                                            NodeId destination, bool indirect) {
-  if (source >= topology.hubs() || destination >= topology.hubs()) return kEdge;
-  if (topology.supernode_of(source) != topology.supernode_of(destination))
-    return indirect ? kIndirect : kDirect;
-  const auto drawer = [&topology](NodeId hub) { return hub / topology.spec().hubs; };
-  return drawer(source) == drawer(destination) ? kDrawer : kSupernode;
+PathClassifier::PathClassifier(const Topology& topology, NodeId node) : node_(node) {
+  if (node >= topology.hubs()) return;
+  hubs_ = topology.hubs();
+  drawer_hubs_ = static_cast<NodeId>(topology.spec().hubs);
+  supernode_hubs_ = static_cast<NodeId>(topology.hubs_per_supernode());
+  drawer_ = node / drawer_hubs_ * drawer_hubs_;
+  supernode_ = node / supernode_hubs_ * supernode_hubs_;
 }
 
 void PathLatencies::Merge(const PathLatencies& other) {

@@ -32,7 +32,6 @@ struct PathLatencies {
   std::array<std::array<Cell, kHops>, kClasses> cells{};
 
   static const char* ClassText(Class path);
-  static Class ClassOf(const Topology& topology, NodeId source, NodeId destination, bool indirect);
   void Add(Class path, int hops, Time latency) {
     Cell& cell = cells[path][static_cast<std::size_t>(hops < kHops ? hops : kHops - 1)];
     const auto ps = static_cast<std::uint64_t>(latency);
@@ -42,6 +41,25 @@ struct PathLatencies {
   }
   void Merge(const PathLatencies& other);
   bool operator==(const PathLatencies&) const = default;
+};
+
+// The class of a packet that arrives at one node.
+class PathClassifier {
+ public:
+  PathClassifier(const Topology& topology, NodeId node);
+  PathLatencies::Class Of(NodeId source, NodeId destination, bool indirect) const {
+    if (destination != node_ || source >= hubs_) [[unlikely]]
+      return PathLatencies::kEdge;
+    // What is before the first one wraps around, and is large then.
+    if (source - drawer_ < drawer_hubs_) return PathLatencies::kDrawer;
+    if (source - supernode_ < supernode_hubs_) return PathLatencies::kSupernode;
+    return indirect ? PathLatencies::kIndirect : PathLatencies::kDirect;
+  }
+
+ private:
+  NodeId node_, hubs_ = 0;             // of the machine; 0 at a node that is no hub
+  NodeId drawer_ = 0, supernode_ = 0;  // first hubs of those the node is in
+  NodeId drawer_hubs_ = 0, supernode_hubs_ = 0;
 };
 
 // A part of a phase.
@@ -72,11 +90,16 @@ struct PhasePart {
 class PhaseMeter {
  public:
   // REQUIRES: begin < end; parts is 1 or kPhaseParts.
-  PhaseMeter(Time begin, Time end, int parts)
-      : begin_(begin), end_(end), parts_(static_cast<std::size_t>(parts)) {}
+  PhaseMeter(Time begin, Time end, int parts, const PathClassifier& classifier)
+      : classifier_(classifier),
+        begin_(begin),
+        end_(end),
+        parts_(static_cast<std::size_t>(parts)) {}
 
-  // Of a packet that was created in the phase.
-  void Delivered(PathLatencies::Class path, int hops, Time created, Time latency) {
+  // Of a packet that was created in the phase, and arrived at the node of the classifier.
+  void Delivered(NodeId source, NodeId destination, bool indirect, int hops, Time created,
+                 Time latency) {
+    const PathLatencies::Class path = classifier_.Of(source, destination, indirect);
     if (several()) return DeliveredInPart(path, hops, created, latency);
     parts_[0].batches.Add(created - begin_, end_ - begin_, latency);
     parts_[0].paths.Add(path, hops, latency);
@@ -113,7 +136,8 @@ class PhaseMeter {
   }
   PhasePart& Part(Time at) { return several() ? parts_[IndexOf(at)] : parts_[0]; }
 
-  Time begin_, end_;
+  const PathClassifier classifier_;
+  const Time begin_, end_;
   std::vector<PhasePart> parts_;
 };
 

@@ -49,7 +49,8 @@ Hub::Hub(NodeId node, const Scenario& scenario, const Topology& topology, WorkCo
   if (const PatternWorkload* pattern = scenario.pattern(); pattern && pattern->measure > 0) {
     measure_from_ = pattern->warm_up;
     measure_to_ = pattern->warm_up + pattern->measure;
-    context_.phase = std::make_unique<PhaseMeter>(measure_from_, measure_to_, pattern->parts());
+    context_.phase = std::make_unique<PhaseMeter>(measure_from_, measure_to_, pattern->parts(),
+                                                  PathClassifier(topology, node));
   }
 }
 
@@ -291,9 +292,8 @@ void Hub::Deliver(const PacketHeader& header) {
     const Time latency = context_.now - header.created;
     stats.packet_latency.Add(static_cast<std::uint64_t>(latency));
     if (context_.phase) {
-      const auto path = PathLatencies::ClassOf(*context_.topology, header.source,
-                                               header.destination, IsIndirect(header.mode));
-      context_.phase->Delivered(path, header.hops, header.created, latency);
+      context_.phase->Delivered(header.source, header.destination, IsIndirect(header.mode),
+                                header.hops, header.created, latency);
     }
   }
   std::uint64_t payload_hash = 0;
