@@ -111,6 +111,18 @@ std::optional<std::size_t> CommonUnit(const std::vector<Row>& rows,
   return std::nullopt;
 }
 
+// `1,858.25`: at most three digits behind the point.
+std::string NumberText(double value) {
+  std::string text = fmt::format("{:.3f}", value);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.back() == '.') text.pop_back();
+  constexpr std::size_t kGroup = 3;
+  const std::size_t first = text[0] == '-' ? 1 : 0;
+  for (std::size_t at = std::min(text.find('.'), text.size()); at > first + kGroup;)
+    text.insert(at -= kGroup, 1, ',');
+  return text;
+}
+
 // Writes all numbers of the columns in one unit; false if that would make one long or vanish.
 bool WriteInOneUnit(std::vector<Row>& rows, const std::vector<std::size_t>& columns,
                     const Family& family) {
@@ -120,10 +132,7 @@ bool WriteInOneUnit(std::vector<Row>& rows, const std::vector<std::size_t>& colu
     AllCells(rows, column, [&](std::string& cell) {
       const Number number = *NumberOf(cell, family);
       if (number.unit == *unit) return true;
-      std::string text = fmt::format("{:.3f}", InUnit(number, *unit));
-      text.erase(text.find_last_not_of('0') + 1);
-      if (text.back() == '.') text.pop_back();
-      cell = fmt::format("{}{}", text, family[*unit]);
+      cell = fmt::format("{}{}", NumberText(InUnit(number, *unit)), family[*unit]);
       return true;
     });
   }

@@ -158,18 +158,21 @@ Task<> BladePrograms::Run(Ppe& ppe, const ExchangeProgram& program) {
   }
 }
 
+BladePrograms::Part BladePrograms::PartOf(const Part& whole, int spe) {
+  const std::uint64_t offset = static_cast<std::uint64_t>(spe) * whole.bytes;
+  return Part{whole.ea + offset, whole.bytes, whole.seed, offset / 8};
+}
+
+cell::SpeProgram BladePrograms::ProgramOf(const Part& part, bool fill) {
+  return [this, part, fill](Spe& spe) { return fill ? Fill(spe, part) : Check(spe, part); };
+}
+
 Task<> BladePrograms::OnAllParts(Ppe& ppe, const ExchangeProgram& program, Part whole, bool fill) {
-  const auto part_of = [whole](int spe) {
-    const std::uint64_t offset = static_cast<std::uint64_t>(spe) * whole.bytes;
-    return Part{whole.ea + offset, whole.bytes, whole.seed, offset / 8};
-  };
   std::uint32_t started = 0;
   for (int s = 0; s < program.spes; ++s) {
     if (!Up(s)) continue;
     started |= 1u << s;
-    co_await ppe.StartSpe(s, [this, part = part_of(s), fill](Spe& spe) {
-      return fill ? Fill(spe, part) : Check(spe, part);
-    });
+    co_await ppe.StartSpe(s, ProgramOf(PartOf(whole, s), fill));
   }
   for (int s = 0; s < program.spes; ++s) {
     bool done = false;
@@ -178,9 +181,9 @@ Task<> BladePrograms::OnAllParts(Ppe& ppe, const ExchangeProgram& program, Part 
     co_await ppe.Compute(Handling(whole.bytes));
     co_await ppe.Sync();
     if (fill) {
-      FillByPpe(part_of(s));
+      FillByPpe(PartOf(whole, s));
     } else {
-      CheckByPpe(part_of(s));
+      CheckByPpe(PartOf(whole, s));
     }
   }
 }
@@ -231,6 +234,10 @@ void BladePrograms::CheckByPpe(const Part& part) {
 // --- Collectives
 // ------------------------------------------------------------------------------------
 
+cell::SpeProgram BladePrograms::LoopProgram() {
+  return [this](Spe& spe) { return cell::RunLoop(spe, &*running_); };
+}
+
 Task<> BladePrograms::Run(Ppe& ppe, const CollectiveProgram& program) {
   const auto loop = LoopOf(program);
   const auto group = cell::CollectiveGroup::Create(program.spes);
@@ -246,7 +253,7 @@ Task<> BladePrograms::Run(Ppe& ppe, const CollectiveProgram& program) {
   for (int s = 0; s < program.spes; ++s) {
     if (!result.problem.empty()) co_return;  // one went down meanwhile
     ++spes_started_;
-    co_await ppe.StartSpe(s, [this](Spe& spe) { return cell::RunLoop(spe, &*running_); });
+    co_await ppe.StartSpe(s, LoopProgram());
   }
   for (int s = 0; s < program.spes; ++s) co_await ppe.JoinSpe(s);
   spes_calling_ = 0;

@@ -38,7 +38,7 @@ class BladePrograms {
     std::uint32_t bytes = 0;
     std::uint64_t seed = 0, first_word = 0;  // of the pattern it has to be
   };
-  using PartTask = Task<> (BladePrograms::*)(cell::Spe&, Part);
+  static Part PartOf(const Part& whole, int spe);
   void PlaceInboxes();
   std::string Describe(const BladeProgram& program) const;
   Task<> RunAll(cell::Ppe& ppe);
@@ -46,6 +46,8 @@ class BladePrograms {
   Task<> Run(cell::Ppe& ppe, const ExchangeProgram& program);
   // `task` for every part of a message, on its SPE, or by the PPE where the SPE is down.
   Task<> OnAllParts(cell::Ppe& ppe, const ExchangeProgram& program, Part whole, bool fill);
+  cell::SpeProgram ProgramOf(const Part& part, bool fill);
+  cell::SpeProgram LoopProgram();
   Task<> Fill(cell::Spe& spe, Part part);
   Task<> Check(cell::Spe& spe, Part part);
   void FillByPpe(const Part& part);

@@ -44,7 +44,7 @@ TEST(CheckScenarioTest, EveryNumberOfWindowsRunsEverywhere) {
       const auto one = RunScenario(scenario, {});
       ASSERT_TRUE(one.ok()) << one.status();
       EXPECT_THAT(one->violations, IsEmpty());
-      const auto split = test::SplitRun(scenario, {.processes = 3});
+      const auto split = test::SplitRun(scenario, test::Processes(3));
       ASSERT_TRUE(split.ok()) << split.status();
       EXPECT_EQ(split->digest, one->digest);
     }
@@ -57,7 +57,8 @@ TEST(CheckScenarioTest, WindowsThatTrafficUsesExist) {
     parameters.windows_per_hfi = windows;
     for (std::uint64_t i = 0; i < 2 * kHfiPorts; ++i) {
       EXPECT_LT(SpreadWindow(i, parameters), kHfisPerHub * windows);
-      if (windows >= 4) EXPECT_EQ(SpreadWindow(i, parameters), i % 8 / 4 * windows + i % 4);
+      if (windows < 4) continue;
+      EXPECT_EQ(SpreadWindow(i, parameters), i % 8 / 4 * windows + i % 4);
     }
   }
 }
@@ -185,7 +186,7 @@ TEST(CheckScenarioTest, AShortLookaheadIsForOneProcess) {
   EXPECT_THAT(Refusal(s, RunsOn::kDaemons),
               HasSubstr("the lookahead of a distributed run is 19ns (credit on LL: wire 0ps + "
                         "credit processing 19ns); at least 20ns are needed"));
-  EXPECT_EQ(test::SplitRun(s, {.processes = 2}).status(), CheckScenario(s, RunsOn::kDaemons));
+  EXPECT_EQ(test::SplitRun(s, test::Processes(2)).status(), CheckScenario(s, RunsOn::kDaemons));
 }
 
 }  // namespace

@@ -40,8 +40,8 @@ TEST(TableTest, TimesAndRatesHaveOneUnitInTheWholeTable) {
   table.Add({"D", "253.097us", "-", "0 B/s"});
   EXPECT_EQ(table.ToString(0, kFile),
             "links  stall us  mean us  rate MB/s\n"
-            "LL        16150    0.983      850.5\n"
-            "LR            0     1.18      24000\n"
+            "LL       16,150    0.983      850.5\n"
+            "LR            0     1.18     24,000\n"
             "D       253.097        -          0\n");
 }
 
@@ -53,7 +53,7 @@ TEST(TableTest, WhatOneUnitWouldMakeLongOrNothingKeepsItsOwn) {
   EXPECT_EQ(table.ToString(0, kFile),
             "what  long s  short ns\n"
             "a          5      5.25\n"
-            "b          7     12000\n"
+            "b          7    12,000\n"
             "c          -         3\n");
   Table mixed({"what", "time"});
   mixed.Add({"a", "5ns"});
