@@ -30,7 +30,7 @@
 
 namespace percs::client {
 
-// What all that wait for one operation share. Its mutex is taken after the session's, or alone.
+// Shared by all who wait for one operation. Its mutex is taken after the session's, or alone.
 struct PendingState {
   PendingState(std::weak_ptr<WindowSession> of, int of_pieces)
       : session(std::move(of)), pieces(of_pieces) {}
@@ -151,7 +151,7 @@ class WindowSession : public std::enable_shared_from_this<WindowSession> {
   bool detach_sent_ ABSL_GUARDED_BY(mutex_) = false;
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<absl::Status> ended_
-      ABSL_GUARDED_BY(mutex_);  // why the window is not ours any more
+      ABSL_GUARDED_BY(mutex_);  // why the window was lost
   NodeId node_ ABSL_GUARDED_BY(mutex_) = 0;
   WindowId window_ ABSL_GUARDED_BY(mutex_) = kAnyWindow;
   Time now_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::uint64_t kLongMessage = 64 * 1024;  // of these a fifth of the iterations will do
+constexpr std::uint64_t kLongMessage = 64 * 1024;  // a fifth of the iterations is enough for these
 
 struct PingArguments {
   std::string from, to, scenario, mode = "immediate", interval = "10us", format;

@@ -175,7 +175,7 @@ const CurvePanel kCurvePanels[] = {
     {"packet latency, 99th percentile (ns)", {"latency_ns", "packet", "p99"}, 1},
     {"accepted load (GB/s per hub)", {"measured", "accepted_bytes_per_second_per_hub"}, 1e-9}};
 
-// "1 of fewer than two points" would not be a curve, but is still a point.
+// A single point is no curve, but is drawn as a point.
 std::string CurvePanelScript(const CurvePanel& panel, const PlotInputs& inputs) {
   std::map<std::string, std::map<double, double>> curves;
   std::vector<std::string> order;

@@ -277,7 +277,7 @@ bool AllEnded(const TracedPackets& packets) {
 
 using PacketIds = std::set<std::pair<std::string, std::uint64_t>>;
 
-// Until as many packets as one source gives have ended, the run has, or the time is over.
+// Until as many packets have ended as one source traces, the run has ended, or the time is over.
 absl::StatusOr<v1::GetTraceReply> Await(FabricClient& client, const TraceArguments& a,
                                         std::chrono::milliseconds timeout, std::size_t before) {
   const WaitingLine line("waiting for packets", /*always=*/false);

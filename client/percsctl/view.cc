@@ -39,7 +39,7 @@ struct ViewArguments {
   bool progress = false;
 };
 
-// What is run, and what its digest was.
+// The run, and its earlier digest.
 struct ViewedRun {
   Scenario scenario;
   std::uint64_t number = 1;

@@ -1,4 +1,4 @@
-// The part of Controller that speaks with daemons, and decides that they are lost.
+// The part of Controller that communicates with daemons, and declares them lost.
 #include <utility>
 
 #include "daemon/controller/controller.h"

@@ -32,8 +32,7 @@ Programs::Programs(ProcessLock* lock, Events events)
       ended_(absl::FailedPreconditionError("no scenario is applied")),
       again_(lock) {}
 
-// --- Attaching
-// ----------------------------------------------------------------------------------------
+// --- Attaching -----------------------------------------------------------------------------------
 
 absl::Status Programs::CheckRunning() const { return fabric_ ? absl::OkStatus() : ended_; }
 
@@ -156,8 +155,7 @@ void Programs::Remove(std::uint64_t number) {
   program->Forget();
 }
 
-// --- To the controller and back
-// -----------------------------------------------------------------------
+// --- To the controller and back ------------------------------------------------------------------
 
 void Programs::Begin(std::uint64_t run, Fabric* fabric) {
   run_ = run;
@@ -331,8 +329,7 @@ void Programs::Leave() {
   for (const auto& [number, program] : programs) program->Forget();
 }
 
-// --- The service
-// --------------------------------------------------------------------------------------
+// --- The service ---------------------------------------------------------------------------------
 
 grpc::ServerBidiReactor<v1::FromProgram, v1::FromHub>* Programs::Service::Attach(
     grpc::CallbackServerContext* context) {
