@@ -150,8 +150,7 @@ class WindowSession : public std::enable_shared_from_this<WindowSession> {
   bool detaching_ ABSL_GUARDED_BY(mutex_) = false;
   bool detach_sent_ ABSL_GUARDED_BY(mutex_) = false;
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
-  std::optional<absl::Status> ended_
-      ABSL_GUARDED_BY(mutex_);  // why the window was lost
+  std::optional<absl::Status> ended_ ABSL_GUARDED_BY(mutex_);  // why the window was lost
   NodeId node_ ABSL_GUARDED_BY(mutex_) = 0;
   WindowId window_ ABSL_GUARDED_BY(mutex_) = kAnyWindow;
   Time now_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -14,7 +14,7 @@
 namespace percs {
 namespace {
 
-// Of one process; each has a stream, and what it has not taken.
+// Limit of one process; each program has a stream and unread events.
 constexpr std::size_t kProgramsMax = 256;
 constexpr std::size_t kNameMax = 64, kTokenBytes = 16;
 constexpr std::uint64_t kKeepMaxMs = 60'000;
@@ -301,7 +301,7 @@ void Programs::OnWindowEvent(const WindowEvent& event) {
 void Programs::TellAll() {
   if (programs_.empty()) return Submit();
   for (const auto& [number, program] : programs_) program->Tell();
-  // Those who were told for the last time and are not there to hear it.
+  // Programs that got their last message but are disconnected.
   std::vector<std::uint64_t> gone;
   for (const auto& [number, program] : programs_) {
     if (program->over() && !program->has_stream()) gone.push_back(number);

@@ -1,4 +1,4 @@
-// What the page is told of a fabric that runs in this process: the same as of one over daemons.
+// The page's view of a fabric that runs in this process: the same as of one over daemons.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// Files that are there whole or not at all.
+// Files that are written as a whole or not at all.
 #pragma once
 
 #include <sys/types.h>

@@ -1,4 +1,4 @@
-// What network management takes in and does, so that a controller that takes over can do it again
+// Input and steps of network management, so that a controller that takes over can repeat them
 // (docs/protocol.md, "When the controller dies").
 //
 // THREAD: calls do not overlap.

@@ -29,8 +29,8 @@ class SentBatches {
   // Beginning of the first window of `from` of which `to` lacks a batch, if `accepted` is the last
   // that it has; kNever if it has all.
   Time FirstMissing(std::uint32_t from, std::uint32_t to, std::uint64_t accepted) const;
-  // `process` is lost. Whoever was granted a batch of it may run the window without it, so that a
-  // report no longer means that the batch was taken in.
+  // `process` is lost. A process that was granted one of its batches may run the window without it,
+  // so a report no longer means that the batch was applied.
   void Lose(std::uint32_t process);
   // Another one has its place: nothing is on its way to it or from it.
   void Forget(std::uint32_t process);
