@@ -1,4 +1,4 @@
-// Communicators and their trees: set up, repaired, deleted.
+// Communicators and their trees: set up, repaired, given back.
 #include <algorithm>
 #include <utility>
 
@@ -171,12 +171,13 @@ absl::Status Collectives::Leave(std::uint32_t rank, Time at, std::uint64_t numbe
   return fabric_.DeleteTree(group.tree, at + kAskEvery);
 }
 
-// --- Trees that break ----------------------------------------------------------------------------
+// --- Trees that break
+// -----------------------------------------------------------------------------------
 
 void Collectives::Part::OnCauTaken(CauTreeId) {
   holds = false;
   if (out.empty()) return;
-  // The leader went back to its work, and calls again.
+  // The leader went back to its work, and comes again.
   const Time at = owner.fabric_.event_time(node) + owner.host_.shared_step;
   owner.transport_.Act(members[0], at, [this](Time now) { owner.Pump(group, index, now); });
 }
@@ -198,7 +199,7 @@ void Collectives::OnDown(Group& group) {
   }
 }
 
-// Each hub learns of it, at one instant.
+// Each hub hears it, at one instant.
 void Collectives::OnUp(Group& group, const std::vector<NodeId>& participants) {
   if (group.state == State::kOver || std::exchange(group.repairing, true)) return;
   for (const auto& part : group.hubs) {
@@ -211,9 +212,8 @@ void Collectives::OnUp(Group& group, const std::vector<NodeId>& participants) {
                  [this, &group](Time now) { GiveAgain(group, now); });
 }
 
-// Sequences of the tree begin at 0 again. Operations that its leaders still wait for are
-// contributed again. Choice: to agree on these takes no messages here
-// (emulator/runtime/cau_window.h).
+// Sequences of the tree begin at 0 again. What its leaders still wait for is given another time.
+// Choice: that they agree on what that is takes no messages here (emulator/runtime/cau_window.h).
 void Collectives::GiveAgain(Group& group, Time now) {
   group.repairing = false;
   group.state = State::kUp;
@@ -221,7 +221,7 @@ void Collectives::GiveAgain(Group& group, Time now) {
   for (const auto& part : group.hubs) part->out.clear(), part->holds = false;
   std::fill(std::begin(group.next), std::end(group.next), 0u);
   for (Operation& operation : group.operations) {
-    // An operation that all have received is not repeated, and takes no sequence.
+    // What has been heard everywhere is not given, and takes no sequence.
     if (operation.reduced) operation.packets[0] = 0;
     if (std::all_of(operation.hubs.begin(), operation.hubs.end(),
                     [](const OfHub& hub) { return hub.has_result; }))

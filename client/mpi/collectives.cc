@@ -93,7 +93,7 @@ Collectives::Operation* Collectives::FindBySequence(Group& group, CauOperation o
     const auto kind = static_cast<std::size_t>(operation);
     if (sequence - open.sequence[kind] < open.packets[kind]) return &open;
   }
-  return nullptr;  // it has ended, and was repeated after a repair
+  return nullptr;  // it has ended, and came again after a repair
 }
 
 absl::Status Collectives::Call(std::uint32_t rank, Time at, CollectiveCall call) {
@@ -117,7 +117,7 @@ absl::Status Collectives::Call(std::uint32_t rank, Time at, CollectiveCall call)
   hub.ids[member.local] = call.id;
   hub.called[member.local] = at;
   ++hub.arrived;
-  // A rank that is neither the root nor operates the CAU need not wait.
+  // Who is neither the root nor operates the CAU has nothing to wait for.
   if (operation.kind == CollectiveKind::kReduce && rank != operation.root && member.local != 0)
     EndMember(group, operation, member.hub, member.local, at);
   if (!broadcast) {
@@ -137,7 +137,7 @@ absl::Status Collectives::Call(std::uint32_t rank, Time at, CollectiveCall call)
   return absl::OkStatus();
 }
 
-// All ranks of a hub have called: their leader combines their operands, in their order.
+// All ranks of a hub have called: their leader combines what they gave, in their order.
 void Collectives::Contribute(Group& group, Operation& operation, std::size_t index) {
   OfHub& hub = operation.hubs[index];
   hub.value = hub.operands[0];
@@ -198,7 +198,7 @@ void Collectives::Pump(Group& group, std::size_t index, Time now) {
         const absl::Status given = reduce
                                        ? cau.Reduce(group.tree, sequence, root, op, type, payload)
                                        : cau.Multicast(group.tree, sequence, payload);
-        // UNAVAILABLE: the tree is being set up again; the packet is sent again then.
+        // UNAVAILABLE: the tree is being set up again; the packet goes again then.
         if (!given.ok() && group.state == State::kUp && !absl::IsUnavailable(given) &&
             !absl::IsNotFound(given) && !absl::IsFailedPrecondition(given))
           Fail(std::string(given.message()));

@@ -170,7 +170,7 @@ bool Job::Step(Time others, Time end, bool alone) {
   const Time next = NextTime();
   if (ResumeUntil(std::min({next, earliest, others, end - 1}))) return true;
   if (next == kNever || next >= end || std::min(next + window_, end) > earliest) return false;
-  // At one time ranks with something to do go first, and then the fabric.
+  // At one time who has something to do goes first, and then the fabric.
   if (next > others || (next == others && NextAction() > next)) return false;
   RunAt(next, std::min(others, end));
   if (alone) RunWindows(earliest, end);
@@ -195,13 +195,13 @@ void Job::RunWindow(Time end) {
   ++windows_;
 }
 
-// The next event, apart from ranks that continue.
+// What is to happen next, apart from ranks that continue.
 Time Job::NextTime() {
   Time next = NextAction();
   const bool wakes = std::any_of(ranks_.begin(), ranks_.end(),
                                  [](const Rank& rank) { return WakeOf(rank) < kNever; });
   if (!own_fabric_) return std::max(std::min(next, NextInFabric()), fabric_->now());
-  // Events that only keep the clock of the fabric run while other events are to come.
+  // What only keeps the clock of the fabric is done while there is more to come.
   if (wakes || next < kNever || !topology().spec().clock || fabric_->NextForegroundTime() < kNever)
     next = std::min(next, NextInFabric());
   return next == kNever ? kNever : std::max(next, fabric_->now());
@@ -245,8 +245,8 @@ void Job::RunAt(Time now, Time until) {
   if (first < end) RunWindow(end);
 }
 
-// Does the same as Step while only the fabric has something to do, without looking at every rank in
-// each window.
+// What Step would do as long as only the fabric has something to do, without looking at every rank
+// for each window.
 void Job::RunWindows(Time earliest, Time until) {
   if (topology().spec().clock) return;
   Time ranks = kNever;
@@ -306,8 +306,8 @@ void Job::Note(std::uint32_t rank, Time at, std::uint64_t peer, std::uint64_t by
   ++changes_;
 }
 
-// Every rank waits for a message, and none is in flight: the program has a deadlock. It is reported
-// after a while, because what a rank waits for may come from outside MPI.
+// Every rank waits for a message, and nothing is under way: the program has a deadlock. That is
+// said after a while, because what a rank waits for may come from outside MPI.
 void Job::CheckDeadlock() {
   const bool stuck = started_ && !failed_ && NextTime() == kNever &&
                      std::none_of(ranks_.begin(), ranks_.end(),
@@ -342,7 +342,7 @@ std::string Job::WhoWaits() const {
   return more > 0 ? text + fmt::format("; and {} more ranks wait", more) : text;
 }
 
-// All packets in flight arrive.
+// All that is under way arrives.
 void Job::Drain() {
   fabric_->faults()->EndRepeating(fabric_->now());
   knows_next_ = false;
@@ -353,7 +353,7 @@ void Job::Drain() {
   }
 }
 
-// The links with the most flits, at their sending ends.
+// The links that carried the most, at the end that sends.
 std::vector<LinkUse> Job::BusiestLinks() const {
   std::vector<LinkUse> links;
   for (const NodeId node : fabric_->local_nodes()) {

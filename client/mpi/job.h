@@ -4,9 +4,9 @@
 // windows of virtual time that the controller opens, and reports a window when all of them wait.
 //
 // Every rank has a clock. It runs (its next call is not before a known time), or waits (until
-// something comes, or until a time), or is away (starting, ending). An event of virtual time takes
-// place once no running rank can act before it; so the order of events follows from virtual times
-// and ranks' numbers, and not from the speed of processes.
+// something comes, or until a time), or is away (starting, ending). What is to happen next in
+// virtual time happens once no running rank can do anything before it; so the order of all things
+// follows from virtual times and ranks' numbers, and not from how fast processes are.
 #pragma once
 
 #include <atomic>
@@ -83,21 +83,21 @@ struct JobResult {
   CollectiveCounts collectives;
   Time virtual_time = 0;  // of the rank that ended last
   std::string failure;    // "": none
-  // Calls of ranks that had declared to wait: from the first one on, times depend on the speed of
-  // processes.
+  // Ranks that had said to wait and called all the same: from here on times depend on how fast
+  // processes are.
   std::uint64_t late_calls = 0;
 
   // Sets digest, times and virtual_time, of `run` and `ranks`.
   void Combine();
 };
 
-// State of the ranks of this process.
+// How things stand with the ranks of this process.
 struct JobStanding {
   std::uint32_t absent = 0;   // not attached yet, or they do not communicate yet
   std::uint32_t running = 0;  // virtual time waits for their next calls
   std::uint32_t waiting = 0;
   std::uint32_t over = 0;  // ended, or gone
-  bool stuck = false;      // some wait, and no known event concerns any of them
+  bool stuck = false;      // some wait, and nothing that is known will happen to any of them
   bool idle = false;       // all are over, and no packet waits to be sent or acknowledged
 };
 
@@ -115,26 +115,26 @@ class Job final : public TransportUser {
   // INVALID_ARGUMENT as Start; UNIMPLEMENTED for collectives on CAUs. REQUIRES: the fabric is gone
   // before the job.
   static absl::StatusOr<std::unique_ptr<Job>> Join(JobOptions options, Fabric& fabric);
-  // Reads the records of ranks. True if there were any.
+  // Takes in what ranks have said. True if there was something.
   bool Hear();
   JobStanding standing() const;
   bool started() const { return started_; }
   // `at` of the fabric is 0 for the ranks. REQUIRES: no rank is absent or runs.
   void StartAt(Time at);
-  // Ranks that declared to wait and want to call earlier; they are resumed at `at`.
+  // Ranks that said to wait and want to call all the same; they are resumed at `at`.
   bool any_late() const;
   void ResumeLate(Time at);
-  // Time of the next known event at its ranks, apart from events of the fabric; kNever if there is
-  // none.
+  // When something is to happen at its ranks, apart from events of the fabric; kNever if nothing is
+  // known to.
   Time NextOfRanks() const;
-  // Runs the next event, at a time before `end` and not after `others`, the next time at which
-  // other jobs act; unless it is alone, these have to be asked again after each window. False:
-  // there is no event before, or a rank has to call first. Reads no records of ranks: each of
-  // several jobs must see the others as they were when it had nothing to do.
+  // Does what is next, at a time before `end` and not after `others`, the next time at which other
+  // jobs act; unless it is alone, these have to be asked again after each window. False: nothing is
+  // to be done before, or a rank has to say something first. Hears nothing: of several jobs each
+  // must see the others as they were when it was found to have nothing to do.
   bool Advance(Time others, Time end, bool alone);
   // The ranks' windows are given back at `at`. REQUIRES: standing().idle.
   void Close(Time at);
-  // Waits until ranks have written records. THREAD: any, unlike the rest; `seen` from the call
+  // Waits until ranks have something to say. THREAD: any, unlike the rest; `seen` from the call
   // before, 0 at first.
   std::uint32_t AwaitBell(std::uint32_t seen);
   void RingBell() { server_->doorbell().to_fabric.Ring(); }
@@ -200,7 +200,7 @@ class Job final : public TransportUser {
     Time until = 0;     // kWaiting
     Time waited = 0, computed = 0;
     bool ended = false;
-    bool late = false;  // has asked to be resumed
+    bool late = false;  // wants to be resumed
     DigestStream times;
     std::deque<Call> calls;
     std::vector<Call> calls_begun;  // one, of which bytes are missing
@@ -274,7 +274,7 @@ class Job final : public TransportUser {
   std::map<std::uint64_t, std::uint32_t> rank_of_peer_;
   std::vector<Rank> ranks_;
   Time cost_min_ = 0;  // of a call
-  Time window_ = 0;    // no longer: a rank that gets a completion calls after it
+  Time window_ = 0;    // no longer than that, so that who hears in a window calls after it
   Time base_ = 0;      // of the fabric, is 0 for the ranks
   Time next_in_fabric_ = 0;
   bool knows_next_ = false;

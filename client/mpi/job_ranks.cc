@@ -1,4 +1,4 @@
-// The rings of ranks: their records become calls, completions become records.
+// What ranks say and hear: records of the rings become calls, completions become records.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -117,7 +117,7 @@ bool Job::OnRecord(std::uint32_t r, const Record& record, Bytes&& bytes) {
       rank.computed = record.computed;
       return true;
     case RecordKind::kWake:
-      if (rank.state != State::kWaiting) return true;  // it will be notified that it was resumed
+      if (rank.state != State::kWaiting) return true;  // it will hear that it was resumed
       ++late_calls_;
       rank.late = true;
       if (own_fabric_) ResumeLate(fabric_->now());
@@ -134,7 +134,7 @@ bool Job::OnRecord(std::uint32_t r, const Record& record, Bytes&& bytes) {
 bool Job::OnCall(std::uint32_t r, const Record& record, Bytes&& bytes) {
   Rank& rank = ranks_[r];
   if (rank.missing > 0 || record.at > kForever) return false;
-  // Virtual time has passed the time of this record.
+  // Virtual time has passed what it says now.
   if (rank.state != State::kRunning || record.at < rank.earliest) return false;
   Call call;
   call.at = record.at;
@@ -206,7 +206,8 @@ bool Job::OnCollectiveCall(const Record& record, Bytes& bytes, Call* call) const
   return true;
 }
 
-// --- To ranks ------------------------------------------------------------------------------------
+// --- To ranks
+// -----------------------------------------------------------------------------------------
 
 void Job::OnCompletion(std::uint32_t r, Completion&& completion) {
   Rank& rank = ranks_[r];

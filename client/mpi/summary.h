@@ -1,4 +1,4 @@
-// The results of a rank, as messages and back (proto/percs/v1/ranks.proto).
+// What became of a rank, as messages and back (proto/percs/v1/ranks.proto).
 #pragma once
 
 #include "client/mpi/job.h"

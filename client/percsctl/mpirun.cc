@@ -164,7 +164,7 @@ absl::StatusOr<int> RunOpenMpi(const mpi::LaunchOptions& launch, const MpirunSig
     }
     const Clock::time_point now = Clock::now();
     if (sight.failed()) {
-      // Ranks have been notified, and Open MPI ends the program itself.
+      // Ranks have heard of it, and Open MPI ends the program itself.
       if (failed == Clock::time_point()) failed = now;
       if (now - failed > 2 * kGrace) {
         Child::Signal(SIGKILL);

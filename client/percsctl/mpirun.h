@@ -51,7 +51,7 @@ struct MpirunEnd {
   double wall_seconds = 0;
 };
 
-// Checked while the program runs.
+// What is looked at while the program runs.
 struct MpirunSight {
   std::function<bool()> failed;           // it cannot go on; Open MPI is to end it
   std::function<std::string()> progress;  // for people

@@ -143,7 +143,7 @@ class DaemonRun {
   void Fail(const std::string& why) {
     if (failure_.empty()) failure_ = why;
   }
-  // The machine has no events left.
+  // Nothing happens on the machine any more.
   bool IsIdle();
   void AwaitIdle();
   void EndRanks(bool release, mpi::JobResult* result);
@@ -184,7 +184,7 @@ absl::Status DaemonRun::Begin() {
   mpi::JobResult nothing;
   EndRanks(/*release=*/true, &nothing);
   if (joined_) return status;
-  const auto stopped = client_.Stop();  // `status` is error enough
+  const auto stopped = client_.Stop();  // whoever hears of `status` needs no other error
   return status;
 }
 

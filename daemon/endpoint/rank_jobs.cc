@@ -32,7 +32,7 @@ void RankJobs::Begin(std::uint64_t run, Fabric* fabric) {
   arrived_ = 0;
 }
 
-// Their watchers are notified later; the ranks are notified now.
+// Who watches them hears why, later; they hear it now.
 void RankJobs::End(const absl::Status& why) {
   fabric_ = nullptr;
   ended_ = why;
@@ -92,7 +92,7 @@ void RankJobs::OnRefused(const absl::Status& why) {
   for (const auto& [key, entry] : jobs_) entry->job->OnFailure(std::string(why.message()));
 }
 
-// The first that has an event runs it, up to the next event of the others.
+// The first that can do something does it. What others do next bounds it.
 bool RankJobs::AdvanceOne(Time end) {
   Hear();
   for (const auto& [key, entry] : jobs_) {

@@ -50,9 +50,9 @@ class RankJobs {
   std::uint64_t attached() const;
   std::uint64_t owing() const;
   std::uint64_t arrived() const { return arrived_; }
-  // Reads the records of ranks, outside of windows.
+  // Takes in what ranks have said, outside of windows.
   void Hear();
-  // They need a window to continue.
+  // They need a window to go on.
   bool WantWindow() const;
   // It begins at `at`.
   void OnWindow(Time at);
@@ -64,7 +64,7 @@ class RankJobs {
   // Runs the fabric, and ranks with it, up to `end`. False: ranks run now, and `rung` will tell
   // when they have something to say.
   bool RunWindow(Time end);
-  // Time of the next known event of ranks; kNever if there is none.
+  // When something is to happen to ranks; kNever if nothing is known to.
   Time next() const;
 
  private:
@@ -116,7 +116,7 @@ class RankJobs {
   std::uint64_t run_ = 0, arrived_ = 0;
   absl::Status ended_;  // why there are no hubs
   Jobs jobs_;
-  std::vector<std::shared_ptr<Entry>> over_;  // the fabric may still have events for them
+  std::vector<std::shared_ptr<Entry>> over_;  // the fabric may still have something for them
 };
 
 }  // namespace percs

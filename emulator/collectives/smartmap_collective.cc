@@ -31,7 +31,7 @@ void SmartmapCollective::Reset(const CollectiveCall& call) {
     kind_ = Kind::kAlltoall;
     steps_ = 3;
   } else {
-    // The task that computes a part does not own the value, so the place would be wrong.
+    // Who works out a part has not got the value itself, so the place would be wrong.
     const bool may = reduce_ == SmartmapReduce::kAuto && !IsOfPairs(call.op) &&
                      call.bytes >= kParallelReduceFrom;
     const bool parallel = may || reduce_ == SmartmapReduce::kParallel;
@@ -134,7 +134,7 @@ void SmartmapCollective::Run(Rank&) {
   }
   seen_ = 0;
   if (++step_ < steps_) return rank_.Post(this);
-  // Adds this operation to the counters of all tasks.
+  // What this operation adds to the counters of all.
   for (std::uint32_t i = 0; i < size_; ++i) {
     const bool every = kind_ == Kind::kParallelReduce || kind_ == Kind::kAlltoall;
     if (every || i == call_.root) ++base_[i].entered;
@@ -153,7 +153,8 @@ void SmartmapCollective::Publish() {
   info(me_).entered.Advance(rank_);
 }
 
-// --- Broadcast: all but the root copy out of its buffer ------------------------------------------
+// --- Broadcast: all but the root copy out of its buffer
+// -------------------------------------------
 
 bool SmartmapCollective::CheckBroadcast(Time* ready_at) {
   const Base& base = base_[call_.root];
@@ -175,7 +176,8 @@ void SmartmapCollective::RunBroadcast() {
   root().finished.Advance(rank_);
 }
 
-// --- Serial reduce: in turn, into the root's buffer ----------------------------------------------
+// --- Serial reduce: in turn, into the root's buffer
+// -----------------------------------------------
 
 bool SmartmapCollective::CheckSerial(Time* ready_at) {
   const Base& base = base_[call_.root];
@@ -209,7 +211,8 @@ void SmartmapCollective::RunSerial() {
   }
 }
 
-// --- Parallel reduce: each works out its part for all --------------------------------------------
+// --- Parallel reduce: each works out its part for all
+// ---------------------------------------------
 
 std::uint64_t SmartmapCollective::ChunkFrom(std::uint32_t index) const {
   const std::uint64_t width = OperandBytes(call_.type);
@@ -254,7 +257,8 @@ void SmartmapCollective::RunParallel() {
   }
 }
 
-// --- All-to-all: each copies what is for it out of every buffer ----------------------------------
+// --- All-to-all: each copies what is for it out of every buffer
+// -----------------------------------
 
 bool SmartmapCollective::CheckAlltoall(Time* ready_at) {
   if (step_ == 0) return true;
