@@ -216,7 +216,7 @@ Outcome PerfWindows(const WindowPerfArguments& a) {
 CommandBody AddPing(CLI::App& app) {
   auto a = std::make_shared<PingArguments>();
   app.add_option("FROM", a->from, "A hub: sn0-d0-h0")->required();
-  app.add_option("TO", a->to, "The other hub or SPE")->required();
+  app.add_option("TO", a->to, "The other hub")->required();
   app.add_option("-c,--count", a->count, "Round trips")->capture_default_str();
   app.add_option("--bytes", a->bytes, "Bytes of each packet")->capture_default_str();
   app.add_option("--interval", a->interval, "Virtual time between round trips")

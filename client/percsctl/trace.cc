@@ -309,8 +309,8 @@ Outcome AwaitAndPrint(FabricClient& client, const TraceArguments& a,
     const auto status = client.Status();
     if (status.ok() && status->state() == v1::FABRIC_STATE_PAUSED) {
       return Outcome::Fail(ExitCode::kFailed,
-                           "no packet moves: virtual time is paused; `percsctl resume` and "
-                           "`percsctl step` let it pass");
+                           "no packet moves: virtual time is paused; continue it with "
+                           "`percsctl resume` or `percsctl step`");
     }
   }
   return Print(fresh, a);
@@ -386,7 +386,7 @@ Outcome Trace(TraceArguments a) {
   }
   if (IsCapture(a) && a.output.empty() && isatty(STDOUT_FILENO) != 0) {
     return Outcome::Fail(ExitCode::kUsage,
-                         "a capture is not for a terminal; name a file with -o, or pipe it on");
+                         "a capture is not written to a terminal; name a file with -o, or pipe it");
   }
   if (a.follow && (a.fabric.format != kPcapng || (!a.file.empty() && !a.apply))) {
     return Outcome::Fail(ExitCode::kUsage,

@@ -15,7 +15,7 @@ constexpr std::chrono::milliseconds kLookEvery(500);
 // Time without a stream after which the reason is queried, and then reported.
 constexpr std::chrono::milliseconds kAskAfter(1'000), kTellAfter(3'000);
 constexpr std::chrono::milliseconds kTellAgain(5'000);
-constexpr char kNoAnswer[] = "it answers no attempt to connect";
+constexpr char kNoAnswer[] = "it does not answer attempts to connect";
 
 }  // namespace
 

@@ -85,7 +85,7 @@ absl::Status PageGuard::CheckRole(const std::string& method, const std::string& 
   if (entry == nullptr)
     return absl::PermissionDeniedError(fmt::format("no role may call {}", method));
   return absl::PermissionDeniedError(
-      fmt::format("{} is for the role {}; who opens this page has the role {}", method,
+      fmt::format("{} needs the role {}; this page was opened with the role {}", method,
                   entry->roles.ToString(), RoleName(anybody_)));
 }
 

@@ -113,7 +113,7 @@ Reactor* ControlService::Handlers::InjectFault(Context* context,
     const auto spec = BuildFaultSpec(fault, topology);
     if (!spec.ok()) return spec.status();
     if (spec->sets == FaultSets::kNo)
-      return absl::InvalidArgumentError("a fault with `inject` has a name; create it");
+      return absl::InvalidArgumentError("`inject` needs a fault with a name; use CreateFault");
     reply->set_what(DescribeSetting(*spec, topology));
     return Set(run, call, fault, told);
   });
