@@ -27,8 +27,8 @@ namespace {
 constexpr std::int64_t kPicosecondsPerSecond = 1'000'000'000'000;
 // CLOCK_REALTIME at virtual time 0: 1 January 2012.
 constexpr std::int64_t kEpochSeconds = 1'325'376'000;
-// Reading a clock takes this; more after so many reads without a message, so that a loop that
-// waits for the time to pass ends.
+// Reading a clock takes this; more after many reads without a message, so that a loop that waits
+// for the time to pass ends.
 constexpr std::int64_t kReadCost = 20'000;
 constexpr std::uint64_t kSameReads = 4096, kDoublingsMax = 16;
 

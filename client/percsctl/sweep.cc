@@ -55,7 +55,7 @@ struct Grid {
   std::vector<GridPoint> points;
 };
 
-// A value of the grid is a setting to whoever reads the scenario; it was written with --over.
+// For the scenario reader a value of the grid is a setting; it was written with --over.
 absl::Status BlameOver(const SweepArguments& a, const absl::Status& status) {
   std::string text(status.message());
   for (const std::string& over : a.over) {

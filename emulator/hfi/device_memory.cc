@@ -16,8 +16,8 @@ bool WindowUnit::OnDevice(ContextId context, JobKey job, Address address, std::u
          place->on_device();
 }
 
-// A receiver acknowledges only every `ack_every_packets`. Out of a slow device so many packets take
-// longer than a sender waits before it retransmits.
+// A receiver acknowledges only every `ack_every_packets`. Out of a slow device these take longer
+// than the retransmission timeout of the sender.
 bool WindowUnit::AskedLongAgo(Time since) const {
   return context_.now - since >= context_.parameters->retransmit_timeout / 2;
 }

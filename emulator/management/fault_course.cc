@@ -172,8 +172,8 @@ void FaultService::Finish(Fault& fault, Time now) {
   faults_.erase(fault.status.number);
 }
 
-// A flit that is being replayed when its link is healthy again may still give the link up, so much
-// later at most: `replay_limit` rounds of B.8 on the slowest link there can be, and a picosecond.
+// A flit that is being replayed when its link is healthy again may still give the link up, at most
+// this much later: `replay_limit` rounds of B.8 on the slowest link there can be, and a picosecond.
 Time FaultService::ReplayMax() const {
   Time longest = 0;
   for (const LinkClass link_class :

@@ -3,9 +3,9 @@
 //
 // A daemon is in the place (TakeBack) -> the survivors that share links with it open streams to it
 // (PeerBack) -> it is configured, builds its hubs, which are all lost yet, and reaches the
-// survivors (Ready) -> no daemon runs a window: that it is back is a command at the end of that
-// window, journalled before anybody hears of it -> every daemon's next grant says so. One at a
-// time; whoever is lost meanwhile makes it begin again.
+// survivors (Ready) -> no daemon runs a window: its rejoin is a command at the end of that window,
+// journalled before any message about it -> every daemon's next grant carries it. One at a time; if
+// another daemon is lost meanwhile, it begins again.
 #include <utility>
 
 #include "daemon/controller/run/fabric_run.h"

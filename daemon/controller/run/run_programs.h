@@ -26,8 +26,8 @@ class RunPrograms {
   }
 
   // Takes the submissions out of the report. Nothing is saved for each report: until something else
-  // is, the daemon has its submissions and sends them again. Whether it is time to save, because a
-  // daemon can keep only so many.
+  // is, the daemon has its submissions and sends them again. Returns whether it is time to save,
+  // because a daemon can keep only a limited number.
   bool OnReport(std::uint32_t process, v1::EndpointReport* report);
   // All submissions that have not been taken, of one hub in the order in which they take effect.
   std::vector<v1::EndpointSubmission> Take();
