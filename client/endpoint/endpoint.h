@@ -232,7 +232,7 @@ class Endpoint {
   std::uint64_t reconnects() const;
   // By name; hubs and multicast groups. Blocks. NOT_FOUND suggests similar names.
   absl::StatusOr<NodeId> FindNode(const std::string& name);
-  // Blocks until the window is released; what is under way ends as ABORTED.
+  // Blocks until the window is released; operations in flight end as ABORTED.
   absl::Status Detach(std::optional<Duration> deadline = std::nullopt);
 
   // --- Memory. Addresses are of the window's context; the bytes are in the emulated hub.

@@ -1,6 +1,5 @@
 // The program's side of a stream of the Endpoint service, over as many connections as it takes:
-// numbers what is asked for, sends it again after a break, and hands out what comes
-// (percs/v1/endpoint.proto).
+// numbers requests, sends them again after a break, and delivers events (percs/v1/endpoint.proto).
 //
 // THREAD: everything may be called from any thread. gRPC's threads only move messages; callbacks
 // and dialling are done by the session's own thread.
@@ -51,9 +50,9 @@ class WindowSession : public std::enable_shared_from_this<WindowSession> {
 
   WindowSession(EndpointOptions options, std::string address, const Credentials& credentials);
   ~WindowSession();
-  // Ends everything that is under way, and the thread. Who waits for an operation may have a share
-  // in the session longer than its Endpoint, so this is not left to the destructor. REQUIRES: not
-  // called from a callback.
+  // Ends all operations in flight, and the thread. Code that waits for an operation may have a
+  // share in the session longer than its Endpoint, so this is not left to the destructor. REQUIRES:
+  // not called from a callback.
   void Close();
 
   const EndpointOptions& options() const { return options_; }

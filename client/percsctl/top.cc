@@ -149,7 +149,7 @@ class Top {
   const std::chrono::milliseconds interval_;
   std::optional<TopSample> last_;
   TopState state_;
-  std::string asked_;    // the link that is cut if the next key says so
+  std::string asked_;    // the link that is cut if the next key is y
   bool chosen_ = false;  // a link, by a key
 };
 

@@ -53,7 +53,7 @@ struct KillPoint {
 };
 
 struct ControllerOptions {
-  std::string listen;  // "": it has no server; who is in the same process calls it
+  std::string listen;  // "": no server; code of the same process calls it
   std::uint32_t daemons = 1;
   SecurityOptions security = {};
   std::string metrics;      // HOST:PORT for Prometheus; "": none

@@ -29,7 +29,7 @@ struct EndpointStats {
   std::uint64_t reattached = 0;  // streams that were reopened
   std::uint64_t operations = 0;  // issued
   std::uint64_t operation_bytes = 0;  // of data in them
-  std::uint64_t events = 0;           // told
+  std::uint64_t events = 0;           // sent to programs
   std::array<std::uint64_t, kEndpointRefusals> refused{};
 };
 

@@ -4,8 +4,7 @@
 //   kReleasing -> kOver
 //
 // What it asks for waits here until the controller has journalled it and says at which virtual time
-// it takes effect; what the hub tells its window is sent when the window of virtual time has been
-// reported.
+// it takes effect; events of its window are sent when the window of virtual time has been reported.
 //
 // THREAD: guarded by the process's lock.
 #pragma once

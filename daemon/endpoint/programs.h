@@ -46,7 +46,7 @@ class Programs final : public HelloDesk<v1::FromHub, v1::FromProgram>, public Wi
   // Hubs are there, and virtual time is about to begin. REQUIRES: `fabric` outlives this until End.
   void Begin(std::uint64_t run, Fabric* fabric);
   bool has_hubs() const { return fabric_ != nullptr; }
-  // The hubs are gone, or the run is over: programs hear `why`.
+  // The hubs are gone, or the run is over: programs get `why`.
   void End(const absl::Status& why);
   // A submission takes effect. DATA_LOSS if it is not here and not in the grant.
   absl::Status Issue(const v1::EndpointGrant& grant);

@@ -140,7 +140,8 @@ absl::Status LinkMesh::OnHello(LinkListener* listener, const v1::LinkHello& hell
 }
 
 absl::Status LinkMesh::Place(LinkListener* listener, const v1::LinkHello& hello) {
-  // The peer may have been configured before us, or told before us that a cable joins us now.
+  // The peer may have been configured before us, or have learned before us that a cable joins us
+  // now.
   const bool early = hello.run() > self_.run && (self_.run == 0 || hello.fabric() == self_.fabric);
   const bool joining = self_.run != 0 && hello.run() == self_.run &&
                        hello.fabric() == self_.fabric && hello.peer() == self_.process &&

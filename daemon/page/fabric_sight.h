@@ -58,11 +58,11 @@ struct HubSight {
 // The links and hubs of a machine that the page gets: none for more than kSeenNodesMax nodes.
 class SeenLinks {
  public:
-  // Null for a hub that tells nothing.
+  // Null for a hub without data.
   using SeenStats = absl::FunctionRef<const NodeStats*(NodeId)>;
   // Whether the link is up as far as this end knows.
   using SeenUp = absl::FunctionRef<bool(LinkEnd)>;
-  // HubSight::reroutes of a hub that tells something.
+  // HubSight::reroutes of a hub with data.
   using SeenReroutes = absl::FunctionRef<std::uint64_t(NodeId)>;
 
   explicit SeenLinks(const Topology& topology);

@@ -109,7 +109,7 @@ void CauWindow::Await(CauOperation operation, std::uint32_t sequence, Client* cl
 void CauWindow::Queue(CauOperation operation, std::uint32_t sequence, const CauPayload& payload) {
   const auto kind = static_cast<std::size_t>(operation);
   if (state_ == State::kFailed) return;
-  // After a repair: what came before it, too.
+  // After a repair, also of results that came before it.
   const bool had = std::any_of(arrived_[kind].begin(), arrived_[kind].end(),
                                [&](const Arrived& a) { return a.sequence == sequence; });
   const bool waits = waiting_[kind].client && waiting_[kind].sequence == sequence;

@@ -39,7 +39,7 @@ class Disk {
   virtual std::vector<std::pair<std::string, std::uint64_t>> List(const std::string& folder) = 0;
   // Errors as ReadWholeFile.
   virtual absl::StatusOr<std::string> Read(const std::string& path) = 0;
-  // For writing, by the owner alone; made if it is not there. `empty`: what is there goes.
+  // For writing, by the owner alone; made if it is not there. `empty`: drops its content.
   virtual Opened Open(const std::string& path, bool empty) = 0;
   virtual int Rename(const std::string& from, const std::string& to) = 0;
   virtual void Remove(const std::string& path) = 0;

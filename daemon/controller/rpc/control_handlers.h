@@ -156,9 +156,10 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
 
  private:
   ProcessMutex& mutex() { return controller_->lock().mutex(); }
-  // The beginning of every unary method: refuses a caller who asks too often, calls `act` with the
-  // lock held, and answers with the status it returns. An `act` that takes the call and has called
-  // Then on it is answered later. What does not fit in memory is an error of this call alone.
+  // The beginning of every unary method: refuses a caller with too many requests, calls `act` with
+  // the lock held, and answers with the status it returns. An `act` that takes the call and has
+  // called Then on it is answered later. What does not fit in memory is an error of this call
+  // alone.
   template <typename Act>
   Reactor* Serve(Context* context, Act act) {
     Reactor* const reactor = context->DefaultReactor();

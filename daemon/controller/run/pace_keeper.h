@@ -17,7 +17,7 @@ class PaceKeeper {
 
   const Pacing& pacing() const { return pacing_; }
   bool paced() const { return pacing_.live && pacing_.pace > 0; }
-  // Rates are those of what comes after `virtual_time` and this many windows.
+  // Rates count from `virtual_time` and this number of windows.
   void Start(Clock::time_point now, Time virtual_time = 0, std::uint64_t windows = 0);
   // Another pace, in virtual picoseconds per wall second, from `virtual_time` on; 0: no limit.
   // REQUIRES: pace >= 0.

@@ -34,7 +34,7 @@ class VirtualTime {
   // Where windows, the pace and pauses have it now. After a takeover it may be before commands that
   // took effect, because reports of the window before them were not saved.
   Time Standstill(Phase phase, Clock::time_point now) const;
-  // When what comes now takes effect.
+  // When a command that arrives now takes effect.
   Time Now(Phase phase, Clock::time_point now) const;
   // For people: never less than what was said before.
   Time Said(Phase phase, Clock::time_point now) const;

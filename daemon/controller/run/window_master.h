@@ -23,7 +23,7 @@ class WindowMaster {
   // A command makes the process run from `at` on.
   void Wake(std::uint32_t process, Time at);
 
-  // The process is gone: it has no events, no work and no batches for anybody any more.
+  // The process is lost: it has no events, no work and no batches any more.
   void Lose(std::uint32_t process);
   // Another one takes its place.
   void Rejoin(std::uint32_t process) { states_[process].lost = false; }
