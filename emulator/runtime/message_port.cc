@@ -47,7 +47,8 @@ Endpoint& MessagePort::EndpointOf(Rank& rank, const Envelope& envelope) {
   return node_.endpoint(rank, envelope.channel);
 }
 
-// --- Sender --------------------------------------------------------------------------------------
+// --- Sender
+// ---------------------------------------------------------------------------------------
 
 void MessagePort::Send(Rank& from, std::uint32_t to, const Envelope& envelope, std::uint64_t bytes,
                        std::uint64_t eager_limit, Content content, Endpoint* sender) {
@@ -110,7 +111,8 @@ void MessagePort::CopiedOut(std::uint64_t transfer) {
   t.sender->OnSent(t.envelope);
 }
 
-// --- Fragments -----------------------------------------------------------------------------------
+// --- Fragments
+// --------------------------------------------------------------------------------------
 
 bool MessagePort::InFragments(const Transfer& t) const {
   return t.rendezvous && node_.IsLocal(t.to) && node_.host().local_fragment > 0;
@@ -172,7 +174,8 @@ void MessagePort::FragmentReturned(std::uint64_t transfer) {
   if (t.stalled) NextFragment(t);
 }
 
-// --- Rendezvous ----------------------------------------------------------------------------------
+// --- Rendezvous
+// -------------------------------------------------------------------------------------
 
 void MessagePort::Ask(std::uint64_t transfer) {
   Transfer& t = *reinterpret_cast<Transfer*>(transfer);
@@ -203,7 +206,7 @@ void MessagePort::Stream(Transfer& transfer) {
   streams_[transfer.from->local()].transfers.push_back(&transfer);
 }
 
-// Starts the next stream of the window, unless one is in progress.
+// Starts what the window can stream now, unless it is at something.
 void MessagePort::NextSegment(Rank& rank) {
   Outflow& stream = streams_[rank.local()];
   if (stream.segment > 0 || stream.transfers.empty()) return;
@@ -258,7 +261,8 @@ void MessagePort::Released(std::uint64_t transfer) {
   sender->OnSent(envelope);
 }
 
-// --- Receiver ------------------------------------------------------------------------------------
+// --- Receiver
+// -------------------------------------------------------------------------------------
 
 void MessagePort::Received(std::uint64_t transfer) {
   Transfer* t = reinterpret_cast<Transfer*>(transfer);
