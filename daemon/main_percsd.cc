@@ -104,7 +104,7 @@ absl::Status Serve(const Flags& flags) {
   std::unique_ptr<percs::client::TunPort> port;
   if (!flags.tun.device.empty()) {
     auto opened = percs::client::TunPort::Open(
-        flags.tun);  // first: what is missing is said before anybody joins
+        flags.tun);  // first: a missing capability is reported before it joins
     if (!opened.ok()) return opened.status();
     port = *std::move(opened);
   }

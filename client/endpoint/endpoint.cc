@@ -120,8 +120,7 @@ Bytes Copy(const std::string& data) { return {data.begin(), data.end()}; }
 
 }  // namespace
 
-// --- Pending
-// ------------------------------------------------------------------------------------------
+// --- Pending -------------------------------------------------------------------------------------
 
 std::string FormatTime(Time time) { return percs::FormatTime(time); }
 
@@ -153,8 +152,7 @@ void Pending::Cancel() const {
   if (const auto session = state_->session.lock()) session->Cancel(state_);
 }
 
-// --- Endpoint
-// -----------------------------------------------------------------------------------------
+// --- Endpoint ------------------------------------------------------------------------------------
 
 absl::StatusOr<std::unique_ptr<Endpoint>> Endpoint::Attach(EndpointOptions options) {
   if (absl::Status status = CheckOptions(options); !status.ok()) return status;

@@ -1,6 +1,6 @@
 // A window of the Host Fabric Interface of a running fabric, for a program of your own: registered
-// memory, messages, RDMA, atomics (docs/endpoint.md has the whole story, client/examples two
-// programs to copy).
+// memory, messages, RDMA, atomics (docs/endpoint.md explains them, client/examples has two programs
+// to copy).
 //
 //   EndpointOptions options;
 //   options.controller = "127.0.0.1:18515";
@@ -10,50 +10,52 @@
 //   Pending sent = (*endpoint)->SendFifo({*(*endpoint)->FindNode("sn0-d1-h3"), 0}, "hello");
 //   if (absl::Status status = sent.Wait().status; !status.ok()) ...
 //
-// WHAT HAPPENS WHEN. The program runs in wall time, the hub in virtual time. What the program asks
-// for is sent to the percsd of the hub, written to the journal of the controller, and takes effect
-// at the beginning of the next window of virtual time; `Completion::at` and `Packet::at` are
-// virtual times. Operations begin in the order of the calls, and, but for fences, end in any. All
-// calls but those that say so return at once, with a Pending.
+// WHAT HAPPENS WHEN. The program runs in wall time, the hub in virtual time. An operation is sent
+// to the percsd of the hub, written to the journal of the controller, and takes effect at the
+// beginning of the next window of virtual time; `Completion::at` and `Packet::at` are virtual
+// times. Operations begin in the order of the calls and end in any order, unless there are fences.
+// A call returns a Pending at once, unless its comment says that it blocks.
 //
 // MODE. kShared: virtual time continues whatever the program does. kExclusive: it is held from
 // every event that the program receives (and from Attach on) until the program waits again, in
-// Wait, Receive or another call that blocks. So what it does between two waits takes no virtual
-// time, and if all programs of a fabric are exclusive, have one thread each and name their windows,
-// every run has the same result. A wait that ends at its deadline is a wait, too: virtual time
-// continues until the next event that the program receives.
+// Wait, Receive or another call that blocks. So work between two waits takes no virtual time, and
+// if all programs of a fabric are exclusive, have one thread each and name their windows, every run
+// has the same result. A wait that ends at its deadline is a wait, too: virtual time continues
+// until the next event that the program receives.
 //
-// ERRORS. A Completion has a code, and, if the hub judged it, a `reason` like "wrong_key":
-//   RESOURCE_EXHAUSTED   no window free; too many operations or bytes under way; send or receive
-//   FIFO, or immediate
-//                        buffers, full; registered memory of the hub used up; the journal is full
-//   ALREADY_EXISTS       the window is taken; a region overlaps one that is registered
-//   INVALID_ARGUMENT     message too large for its format or empty; unaligned or oversized atomic,
-//   more than four of
-//                        them; an atomic in memory of a device; fields that contradict each other;
-//                        no such job, window or mode
-//   NOT_FOUND            no such hub here; no such node or group; an address that is not
-//   registered, here or there OUT_OF_RANGE         begins in a region and goes beyond its end; no
-//   window has this number PERMISSION_DENIED    window or memory of another job; a region that is
-//   read-only; a certificate of another role FAILED_PRECONDITION  the remote window is not
-//   reserved; the window has no FIFO for this; no scenario is applied, or
-//                        the run has ended; another version of the protocol
-//   ABORTED              the window was released: by Detach, or because the program was away for
-//   too long UNAVAILABLE          the other hub is unreachable, or gives no answer (it may have
-//   been done); the device is not
-//                        plugged in, here or there; the percsd of this hub went away for longer
-//                        than `reattach`, and the message says which hub that was
+// ERRORS. A Completion has a code and, if the hub refused the operation, a `reason` like
+// "wrong_key":
+//
+//   RESOURCE_EXHAUSTED   no window free; too many operations or bytes in flight; send FIFO, receive
+//                        FIFO or immediate buffers full; registered memory of the hub used up; the
+//                        journal is full
+//   ALREADY_EXISTS       the window is taken; a region overlaps a registered one
+//   INVALID_ARGUMENT     message empty or too large for its format; atomic unaligned, oversized, in
+//                        memory of a device, or one of more than four; fields that contradict each
+//                        other; no such job, window or mode
+//   NOT_FOUND            no such hub here; no such node or group; address not registered, here or
+//                        at the other hub
+//   OUT_OF_RANGE         begins in a region and goes beyond its end; no window has this number
+//   PERMISSION_DENIED    window or memory of another job; read-only region; certificate of another
+//                        role
+//   FAILED_PRECONDITION  the remote window is not reserved; the window has no FIFO for this; no
+//                        scenario is applied, or the run has ended; another protocol version
+//   ABORTED              the window was released: by Detach, or because the program was
+//                        disconnected for too long
+//   UNAVAILABLE          the other hub is unreachable or does not answer (the operation may have
+//                        been done); the device is unplugged, here or there; the percsd of this
+//                        hub was away for longer than `reattach` (the message names the hub)
 //   CANCELLED            by Cancel, or the window was detached by its token
 //   DEADLINE_EXCEEDED    of a call that blocks; the operation continues
-// After the window is lost all operations end with the reason, status() has it, and so has every
-// call from then on.
 //
-// A stream that breaks is opened again without anybody noticing, for `reattach` of wall time;
-// nothing is lost or done twice. A percsd that ends takes its hubs with it, and nothing brings the
-// window back: attach again, elsewhere.
+// After the window is lost, all operations and all later calls end with the reason, and status()
+// has it.
 //
-// THREAD: all methods may be called from any thread, but those that block not from callbacks.
-// Callbacks run one at a time on a thread of the Endpoint, without locks held; one that is slow
+// A stream that breaks is reopened, for up to `reattach` of wall time; nothing is lost or done
+// twice. If a percsd ends, its hubs and their windows are lost: attach again, at another hub.
+//
+// THREAD: all methods may be called from any thread, but calls that block not from callbacks.
+// Callbacks run one at a time on a thread of the Endpoint, without locks held; a slow callback
 // delays the others, and reattaching.
 #pragma once
 
@@ -77,7 +79,7 @@ std::string FormatTime(Time time);  // "1.5us"
 
 using NodeId = std::uint32_t;     // a hub or a multicast group; Endpoint::FindNode has its number
 using WindowId = std::uint16_t;   // of a hub: 0 to 2 x windows_per_hfi - 1
-using JobKey = std::uint16_t;     // whom a window and its memory belong to; in every packet
+using JobKey = std::uint16_t;     // owner of a window and its memory; in every packet
 using ContextId = std::uint16_t;  // of an address space of a job on a hub
 using Address = std::uint64_t;    // effective address in a context
 inline constexpr WindowId kAnyWindow = 0xffff;
@@ -87,7 +89,7 @@ using ByteSpan = absl::Span<const std::uint8_t>;
 
 enum class Mode { kShared, kExclusive };
 
-// How a packet came, or what was done in memory.
+// Format of a packet, or kind of access to memory.
 enum class Transfer : std::uint8_t {
   kImmediateSend,
   kFifoSend,
@@ -102,7 +104,7 @@ enum class AtomicOp : std::uint8_t { kAdd, kAnd, kOr, kXor, kCompareSwap };
 struct AtomicUpdate {
   AtomicOp op = AtomicOp::kAdd;
   std::uint8_t size = 8;                   // bytes: 1, 2, 4, 8
-  bool fetch = false;                      // the value before comes back
+  bool fetch = false;                      // returns the previous value
   Address address = 0;                     // a multiple of size
   std::uint64_t operand = 0, compare = 0;  // compare: kCompareSwap only
 };
@@ -169,7 +171,7 @@ struct Packet {
   Bytes data;
 };
 
-// An operation of another window with `notify` was done in memory of this window.
+// An operation of another window with `notify` was completed in memory of this window.
 struct Notification {
   Time at = 0;
   Transfer op = Transfer::kRdmaWrite;  // kRdmaWrite, kRdmaRead or kAtomic
@@ -199,8 +201,8 @@ class Pending {
   Completion Wait(std::optional<Duration> deadline = std::nullopt) const;
   // Calls back once when it ends; at once, on this thread, if it has ended.
   void Then(std::function<void(const Completion&)> then) const;
-  // It ends at once, with CANCELLED. If it has not left this process, it is never done; else it
-  // continues in the fabric, and its result is not reported.
+  // Ends it at once, with CANCELLED. If it has not left this process, it is never done; otherwise
+  // it continues in the fabric, and its result is not reported.
   void Cancel() const;
 
  private:
@@ -222,22 +224,22 @@ class Endpoint {
   NodeId node() const;
   WindowId window() const;
   ContextId context() const;
-  // Virtual time of the last thing that was heard.
+  // Virtual time of the last event received.
   Time now() const;
-  // OK while the window is ours, else why not.
+  // OK while the program has the window, otherwise the reason.
   absl::Status status() const;
-  // How often the stream was opened again.
+  // How often the stream was reopened.
   std::uint64_t reconnects() const;
-  // By name; hubs and multicast groups. Blocks. NOT_FOUND names what is like it.
+  // By name; hubs and multicast groups. Blocks. NOT_FOUND suggests similar names.
   absl::StatusOr<NodeId> FindNode(const std::string& name);
-  // Blocks until the window is released; what is under way ends as ABORTED.
+  // Blocks until the window is released; operations in flight end as ABORTED.
   absl::Status Detach(std::optional<Duration> deadline = std::nullopt);
 
   // --- Memory. Addresses are of the window's context; the bytes are in the emulated hub.
   Pending Register(Address address, std::uint64_t bytes, bool writable = true);
   // Bytes of the device in a PCI Express port of the hub, for RDMA and for Write and Read. While it
-  // is unplugged all that would work on them ends as UNAVAILABLE. They stay in the device when the
-  // region goes.
+  // is unplugged, operations on them end as UNAVAILABLE. They stay in the device when the region is
+  // deregistered.
   Pending RegisterDevice(Address address, std::uint64_t bytes, int port, std::uint64_t offset = 0);
   Pending Deregister(Address address);  // the region that begins there
   Pending Write(Address address, ByteSpan data);
@@ -266,7 +268,7 @@ class Endpoint {
   // Up to four as one group: all once, in this order, or none.
   Pending PackedAtomics(const Peer& peer, absl::Span<const AtomicUpdate> updates,
                         bool notify = false);
-  // Ends when the operations of these kinds before it have ended; what follows begins then.
+  // Ends when earlier operations of these kinds have ended; later operations begin then.
   Pending Fence(bool writes = true, bool reads = true);
 
   // --- What comes. The next packet in the receive FIFO. Blocks. DEADLINE_EXCEEDED, or as status().
@@ -274,7 +276,7 @@ class Endpoint {
   // asks for next: count on half of them.
   absl::StatusOr<Packet> Receive(std::optional<Duration> deadline = std::nullopt);
   absl::StatusOr<Notification> WaitNotification(std::optional<Duration> deadline = std::nullopt);
-  // Instead: called with every one from now on, and with those that wait.
+  // Instead of Receive: called with every packet from now on, and with those that wait.
   void OnPacket(std::function<void(Packet)> callback);
   void OnNotification(std::function<void(Notification)> callback);
   // Blocks until every operation so far has ended, however.

@@ -31,7 +31,7 @@ class TunDevice {
 
   // Gives it the IPv4 address (in host order) with a prefix of `prefix` bits, and brings it up.
   absl::Status Raise(std::uint32_t address, int prefix) const;
-  // Brings it down: what programs send to it, they hear to be lost.
+  // Brings it down: programs that send to it get an error.
   void Lower() const;
   // The next packet; nothing if none comes for so long, or a signal does. UNAVAILABLE when the
   // interface is gone.

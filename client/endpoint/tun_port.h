@@ -18,7 +18,7 @@ namespace percs::client {
 
 struct TunOptions {
   std::string device = "percs0";
-  WindowId window = 255;  // the same at all hubs that are to hear each other
+  WindowId window = 255;  // the same at all hubs that communicate
 };
 
 class TunPort {
@@ -47,7 +47,7 @@ class TunPort {
   TunOptions options_;
   TunDevice device_;
   std::shared_ptr<Counts> counts_ =
-      std::make_shared<Counts>();  // what is under way outlives its endpoint
+      std::make_shared<Counts>();  // operations in flight outlive their endpoint
 };
 
 // Keeps an interface attached to the first hub of a percsd, from run to run. THREAD: has one of its

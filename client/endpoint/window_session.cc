@@ -16,13 +16,12 @@ constexpr std::chrono::milliseconds kDialAgain(50);
 // Of one message to the hub.
 constexpr int kOperationsAtOnce = 256;
 constexpr std::size_t kBytesAtOnce = 1 << 20;
-// Under way at the hub, which has room for twice that and has to answer with as much in one
-// message.
+// In flight at the hub, which has room for twice that and must answer with as much in one message.
 constexpr std::uint64_t kBytesUnderWayMax = 32 << 20;
 constexpr std::uint64_t kAcknowledgeEvery = 16;
 constexpr std::size_t kTokenBytes = 16;
 
-// Whoever knows it is this program.
+// Identifies this program.
 std::string NewToken() {
   std::random_device device;
   std::string token;
@@ -149,8 +148,7 @@ void WindowSession::Close() {
   thread_.join();
 }
 
-// --- The stream
-// ---------------------------------------------------------------------------------------
+// --- The stream ----------------------------------------------------------------------------------
 
 void WindowSession::Dial() {
   if (stream_ != nullptr || ended_ || closing_) return;
@@ -267,8 +265,7 @@ void WindowSession::Pump() {
   stream_->Write(std::move(next));
 }
 
-// --- What comes
-// ---------------------------------------------------------------------------------------
+// --- What comes ----------------------------------------------------------------------------------
 
 void WindowSession::OnMessage(const v1::FromHub& message) {
   while (!sent_.empty() && sent_.front().sequence <= message.acknowledged()) {
@@ -277,7 +274,7 @@ void WindowSession::OnMessage(const v1::FromHub& message) {
   }
   if (message.sequence() == 0 || message.sequence() <= received_) return Pump();
   if (message.sequence() != received_ + 1)
-    return stream_->Cancel();  // dials again, and hears what is missing
+    return stream_->Cancel();  // dials again, and receives what is missing
   ++received_;
   now_ = std::max(now_, message.issued_at());
   if (message.has_attached()) {
@@ -356,7 +353,8 @@ void WindowSession::Complete(std::uint64_t id, Completion completion) {
   under_way_.erase(found);
   counted_ -= done.counts;
   bytes_under_way_ -= done.bytes;
-  // Refused, because nothing more can be journalled: the next ones go back with these.
+  // Refused, because nothing more can be journalled: the slots are returned later, with the next
+  // ones.
   if (!completion.status.ok()) space_to_return_ += done.slots;
   if (done.state) FinishPiece(done.state, done.offset, std::move(completion));
 }
@@ -417,8 +415,7 @@ void WindowSession::Fail(const absl::Status& why) {
   changed_.notify_all();
 }
 
-// --- The thread
-// ---------------------------------------------------------------------------------------
+// --- The thread ----------------------------------------------------------------------------------
 
 void WindowSession::Post(std::function<void()> callback) {
   callbacks_.push_back(std::move(callback));

@@ -1,6 +1,5 @@
 // The program's side of a stream of the Endpoint service, over as many connections as it takes:
-// numbers what is asked for, sends it again after a break, and hands out what comes
-// (percs/v1/endpoint.proto).
+// numbers requests, sends them again after a break, and delivers events (percs/v1/endpoint.proto).
 //
 // THREAD: everything may be called from any thread. gRPC's threads only move messages; callbacks
 // and dialling are done by the session's own thread.
@@ -30,7 +29,7 @@
 
 namespace percs::client {
 
-// What all that wait for one operation share. Its mutex is taken after the session's, or alone.
+// Shared by all who wait for one operation. Its mutex is taken after the session's, or alone.
 struct PendingState {
   PendingState(std::weak_ptr<WindowSession> of, int of_pieces)
       : session(std::move(of)), pieces(of_pieces) {}
@@ -51,9 +50,9 @@ class WindowSession : public std::enable_shared_from_this<WindowSession> {
 
   WindowSession(EndpointOptions options, std::string address, const Credentials& credentials);
   ~WindowSession();
-  // Ends everything that is under way, and the thread. Who waits for an operation may have a share
-  // in the session longer than its Endpoint, so this is not left to the destructor. REQUIRES: not
-  // called from a callback.
+  // Ends all operations in flight, and the thread. Code that waits for an operation may have a
+  // share in the session longer than its Endpoint, so this is not left to the destructor. REQUIRES:
+  // not called from a callback.
   void Close();
 
   const EndpointOptions& options() const { return options_; }
@@ -150,8 +149,7 @@ class WindowSession : public std::enable_shared_from_this<WindowSession> {
   bool detaching_ ABSL_GUARDED_BY(mutex_) = false;
   bool detach_sent_ ABSL_GUARDED_BY(mutex_) = false;
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
-  std::optional<absl::Status> ended_
-      ABSL_GUARDED_BY(mutex_);  // why the window is not ours any more
+  std::optional<absl::Status> ended_ ABSL_GUARDED_BY(mutex_);  // why the window was lost
   NodeId node_ ABSL_GUARDED_BY(mutex_) = 0;
   WindowId window_ ABSL_GUARDED_BY(mutex_) = kAnyWindow;
   Time now_ ABSL_GUARDED_BY(mutex_) = 0;

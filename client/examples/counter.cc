@@ -39,7 +39,7 @@ int Own(Endpoint& endpoint, std::uint64_t end) {
   std::printf("ready\n");
   std::fflush(stdout);
   for (std::uint64_t value = 0; value < end;) {
-    // Every add tells us; the value itself is read when it is worth it.
+    // Every add sends a notification; the value itself is read only when needed.
     const auto told = endpoint.WaitNotification(std::chrono::minutes(10));
     if (!told.ok()) return Fail("notification", told.status());
     const Completion read = endpoint.Read(kCounter, 8).Wait();

@@ -35,7 +35,7 @@ int Serve(Endpoint& endpoint, const Peer& peer, int rounds) {
   Time least = std::numeric_limits<Time>::max(), most = 0, sum = 0;
   for (int round = 0; round < rounds; ++round) {
     const Time from = endpoint.now();
-    // Not waited for: that it has left says nothing about the other side.
+    // Not waited for: its completion says nothing about the other side.
     endpoint.SendFifo(peer, "ping");
     const auto pong = endpoint.Receive();
     if (!pong.ok()) return Fail("receive", pong.status());

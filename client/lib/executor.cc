@@ -84,7 +84,7 @@ void ThreadPool::Run(int count, absl::FunctionRef<void(int)> body) {
     ++taken_over;
   }
   const std::int64_t idle = now();
-  // Parts are about equal. What a helper took longer for its own, it may have spent off its core.
+  // Parts are about equal. If a helper took longer for its own, it may have been off its core.
   const std::int64_t worked = idle - handed_over;
   std::int64_t saved = 0;
   for (const auto& helper : helpers_) {
@@ -110,8 +110,8 @@ void ThreadPool::RunPart(int thread) {
   for (int i = thread; i < count_; i += threads()) (*body_)(i);
 }
 
-// Every round is taken, so a part that is not yet is of the round before; whoever comes with a
-// round that is over takes nothing.
+// Every round is taken, so a part that is not taken yet is of the previous round; a thread that
+// arrives for a round that is over takes nothing.
 bool ThreadPool::Take(Helper& helper, std::uint64_t round) {
   std::uint64_t before = round - 1;
   return helper.taken.compare_exchange_strong(before, round, std::memory_order_acq_rel);

@@ -51,7 +51,7 @@ class ThreadPool {
   // Each in cache lines of its own: two threads write here every few microseconds.
   struct alignas(64) Helper {
     int thread = 0;
-    std::atomic<std::uint64_t> taken{0};  // the last round whose part was begun, by whomever
+    std::atomic<std::uint64_t> taken{0};  // the last round whose part was begun, by any thread
     std::atomic<std::uint64_t> done{0};   // the last round whose part the helper has done
     std::int64_t began = 0, ended = 0;    // of that part, written before done
     std::thread runs;

@@ -237,7 +237,7 @@ absl::StatusOr<v1::BreakStreamsReply> FabricClient::BreakStreams(const std::stri
 absl::Status FabricClient::WatchEvents(std::uint64_t after, bool follow,
                                        const std::function<bool(const v1::EventBatch&)>& batch) {
   constexpr Duration kLookEvery(20);
-  grpc::ClientContext context;  // no deadline: it follows as long as somebody wants to know
+  grpc::ClientContext context;  // no deadline: it follows until the caller stops
   v1::WatchEventsRequest request;
   request.set_after(after);
   request.set_follow(follow);

@@ -64,8 +64,8 @@ class FabricClient {
   absl::StatusOr<v1::ListFaultsReply> ListFaults(const std::string& id);
   absl::StatusOr<v1::ResetFaultsReply> ResetFaults();
   absl::StatusOr<v1::BreakStreamsReply> BreakStreams(const std::string& process);
-  // Calls `batch` with what is kept after event `after`, and with `follow` with what comes; it may
-  // return false to stop, which is CANCELLED here.
+  // Calls `batch` with the events kept after number `after`, and with `follow` with later ones; it
+  // may return false to stop, which is CANCELLED here.
   absl::Status WatchEvents(std::uint64_t after, bool follow,
                            const std::function<bool(const v1::EventBatch&)>& batch);
   absl::StatusOr<v1::HealthReply> GetHealth();

@@ -1,7 +1,6 @@
-// Whether it pays to share work with helping threads, told from what that has saved and cost so
-// far. On a machine that others use too, a helper may be taken off its core in the middle of its
-// part, and the caller waits for it; without such a judgement two threads can be much slower than
-// one.
+// Whether it pays to share work with helper threads, judged by what that has saved and cost so far.
+// On a machine that others use too, a helper may be taken off its core in the middle of its part,
+// and the caller waits for it; without such a judgement two threads can be much slower than one.
 #pragma once
 
 #include <algorithm>
@@ -45,7 +44,7 @@ class HelperAccount {
 
   std::int64_t balance_ = kReserve;
   std::int64_t gained_ = 0;     // since sharing began
-  std::int64_t part_ = kShare;  // of the work that may be lost: one of so many
+  std::int64_t part_ = kShare;  // at most 1/kShare of the work may be lost
   bool share_ = true;
 };
 

@@ -23,7 +23,7 @@ constexpr std::chrono::milliseconds kShutdownDeadline(2'000);
 constexpr int kLogLines = 12;
 constexpr auto kLifetime = std::chrono::hours(24 * 365);
 
-// One start in progress: whatever goes wrong, the destructor takes it back.
+// One start in progress: on any error, the destructor undoes it.
 class Starter {
  public:
   Starter(const FabricStore& store, const StartOptions& options)
@@ -167,7 +167,7 @@ class Starter {
     }
   }
 
-  // One beat of waiting for `what`; an error if that has become pointless.
+  // One step of waiting for `what`; an error if waiting is pointless.
   absl::Status Pause(const std::string& what) {
     for (const FabricProcess& process : record_.processes) {
       if (!IsRunning(process.id))

@@ -181,7 +181,7 @@ class RunPage::Service final : public v1::Control::Service {
     if (closed_) return ToGrpc(absl::UnavailableError("the run is over"));
     visits_.push_back([this, answer, &visit](const Fabric& fabric) {
       const std::lock_guard guard(answer->mutex);
-      if (answer->left) return;  // whoever asked has gone
+      if (answer->left) return;  // the caller has gone
       answer->status = visit(fabric);
       const std::lock_guard notify(mutex_);
       answer->there = true;

@@ -1,6 +1,6 @@
-// What every node has been delivered up to a virtual time, as one number: executions of one
-// scenario that have the same at the same time are the same so far. (Other counters are left out:
-// between two windows some processes know more of what is on its way than others.)
+// The deliveries of all nodes up to a virtual time, as one number: if two executions of a scenario
+// have the same number at the same time, they are the same so far. (Other counters are left out:
+// between two windows some processes know more about packets in flight than others.)
 #pragma once
 
 #include <string>

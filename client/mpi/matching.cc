@@ -19,8 +19,7 @@ bool Fits(const ReceiveCall& call, std::uint32_t from, std::uint64_t tag) {
 
 }  // namespace
 
-// --- Sending
-// ------------------------------------------------------------------------------------------
+// --- Sending -------------------------------------------------------------------------------------
 
 void Transport::Send(std::uint32_t rank, Time at, SendCall call) {
   TrafficCounts& counts = ranks_[rank].counts;
@@ -43,7 +42,7 @@ void Transport::Send(std::uint32_t rank, Time at, SendCall call) {
   }
 }
 
-// The rank's thread copies into the send FIFO from `at` on; packets leave as they are there.
+// The rank's thread copies into the send FIFO from `at` on; packets leave as they get there.
 void Transport::SendEager(std::uint32_t rank, Time at, const SendCall& call) {
   Header header;
   header.type = PacketType::kEager;
@@ -124,8 +123,7 @@ void Transport::EndSend(std::uint32_t rank, Time at, std::uint64_t id) {
   user_.OnCompletion(rank, std::move(completion));
 }
 
-// --- Receiving
-// ----------------------------------------------------------------------------------------
+// --- Receiving -----------------------------------------------------------------------------------
 
 void Transport::Receive(std::uint32_t rank, Time at, const ReceiveCall& call) {
   if (call.flags & kPeek) return Peek(rank, call, at);
@@ -248,7 +246,7 @@ void Transport::Claim(std::uint32_t rank, const ReceiveCall& call, Time now) {
   user_.OnCompletion(rank, std::move(completion));
 }
 
-// No rank gets it; its sender hears that it is done.
+// No rank gets it; its sender is notified that it is done.
 void Transport::Drop(std::uint32_t rank, const MessageRef& message, Time now) {
   if (message->request || (message->local && !message->whole)) Finish(rank, *message, now);
 }
@@ -268,8 +266,7 @@ void Transport::Cancel(std::uint32_t rank, Time at, std::uint64_t id) {
   user_.OnCompletion(rank, std::move(completion));
 }
 
-// --- Long messages
-// ------------------------------------------------------------------------------------
+// --- Long messages -------------------------------------------------------------------------------
 
 void Transport::BeginRead(std::uint32_t rank, const MessageRef& message, Time now) {
   if (std::min(message->length, message->receive.room) == 0) {

@@ -87,7 +87,7 @@ absl::Status RankServer::MakeFolder() {
     std::filesystem::remove_all(entry.path(), ignored);
     Close(&left);
   }
-  // Another process that starts may take a folder for left that is not yet locked.
+  // A process that starts may take a folder that is not locked yet for an abandoned one.
   while (true) {
     std::string folder = (parent / (std::string(kFolderPrefix) + "XXXXXX")).string();
     if (mkdtemp(folder.data()) == nullptr)
@@ -224,7 +224,7 @@ void RankServer::Answer(int socket, const Welcome& welcome) {
     header->cmsg_len = CMSG_LEN(sizeof(files));
     std::memcpy(CMSG_DATA(header), files, sizeof(files));
   }
-  // Who has gone meanwhile is noticed by the end of its connection.
+  // A rank that has gone meanwhile is detected by the end of its connection.
   if (sendmsg(socket, &message, MSG_NOSIGNAL) < 0) return;
 }
 

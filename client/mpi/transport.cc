@@ -51,7 +51,7 @@ void Transport::Act(std::uint32_t rank, Time at, std::function<void(Time now)> a
 
 void Transport::Run(Time now) {
   while (!agenda_.empty() && agenda_.top().at <= now) {
-    // The queue gives what it has only to look at; its order does not depend on `act`.
+    // The queue gives read-only access to its top; its order does not depend on `act`.
     const std::function<void(Time)> act = std::move(const_cast<Action&>(agenda_.top()).act);
     agenda_.pop();
     act(now);
@@ -128,7 +128,7 @@ void Transport::OnWindowEvent(const WindowEvent& event) {
   if (event.kind == WindowEvent::Kind::kReceived) return OnPacket(rank, event);
   switch (UseOf(event.id)) {
     case OperationUse::kPacket:
-      // What did not leave is sent again by the flow's timer.
+      // Packets that did not leave are sent again by the flow's timer.
       --ranks_[rank].sending;
       return PumpAt(rank, event.at + reaction_);
     case OperationUse::kRead:
@@ -140,7 +140,7 @@ void Transport::OnWindowEvent(const WindowEvent& event) {
   }
 }
 
-// What cannot fail unless the machine is too small or the hub is not there.
+// Fails only if the machine is too small or the hub is lost.
 void Transport::CheckCompletion(std::uint32_t rank, const WindowEvent& event) {
   if (event.status == WindowStatus::kOk) return;
   const char* const hint =

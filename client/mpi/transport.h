@@ -70,7 +70,7 @@ class TransportUser {
  public:
   virtual ~TransportUser() = default;
   virtual void OnCompletion(std::uint32_t rank, Completion&& completion) = 0;
-  // Nothing more can be expected of the run, and why.
+  // The run cannot continue, and why.
   virtual void OnFailure(const std::string& reason) = 0;
 };
 
@@ -103,11 +103,11 @@ class Transport final : public WindowListener {
   // The rank ended: its packets are still delivered, its completions are not.
   void Leave(std::uint32_t rank);
 
-  // For what else happens at a rank: `act` at `at`, in the order of times and ranks.
+  // For other events at a rank: calls `act` at `at`, in the order of times and ranks.
   void Act(std::uint32_t rank, Time at, std::function<void(Time now)> act);
   // What it has to do next; kNever if nothing.
   Time next_time() const { return agenda_.empty() ? kNever : agenda_.top().at; }
-  // Does what is due at `now` or before.
+  // Runs all actions due at `now` or before.
   void Run(Time now);
   // No packet waits to be sent or acknowledged.
   bool idle() const { return unacknowledged_ == 0 && agenda_.empty(); }
@@ -154,7 +154,7 @@ class Transport final : public WindowListener {
     Time matched_at = 0;
   };
   using MessageRef = std::shared_ptr<Message>;
-  // Set again and again, mostly before it was due: one action of the agenda serves it.
+  // Set repeatedly, mostly before it is due: one action of the agenda serves it.
   struct Timer {
     Time at = kNever;     // when it is due
     Time armed = kNever;  // when the agenda looks next

@@ -1,7 +1,6 @@
-// What a rank of an MPI program and the process that runs its fabric say to each other: one
-// greeting over a Unix socket, which passes the memory, and from then on two rings of records in
-// that memory. Both sides sleep on futexes. No other part of the project is needed on the rank's
-// side.
+// The channel between a rank of an MPI program and the process that runs its fabric: one greeting
+// over a Unix socket, which passes the memory, and from then on two rings of records in that
+// memory. Both sides sleep on futexes. No other part of the project is needed on the rank's side.
 //
 // The rings carry virtual times. A record of a rank has the time of the rank's own clock; a rank
 // that waits has said until when, and virtual time passes it only then.
@@ -39,9 +38,9 @@ enum class RecordKind : std::uint32_t {
                 // root, bytes: of the operands, which follow where the rank has some
   kLeave,       // tag: the group
   kWait,        // until, computed: it calls nothing before, unless it has heard kResume
-  kWake,        // it has to call all the same, and waits for kResume before it does
+  kWake,        // it has to call earlier, and waits for kResume before it does
   kActive,      // the program communicates from now on: virtual time waits for it
-  kAway,        // it does not: it starts or ends
+  kAway,        // it does not communicate: it starts or ends
   // Of the fabric.
   kComplete,  // id, code, peer, tag, data, bytes: of the message; data: the group, for kJoin
   kResume,    // at: the rank's clock from now on
@@ -102,7 +101,7 @@ inline void Pause() {
 #endif
 }
 
-// Wakes one side. Who sleeps says so first, so that a call to the kernel is made only then.
+// Wakes one side. A side that sleeps sets a flag first, so that a system call is made only then.
 struct Bell {
   std::atomic<std::uint32_t> count{0};
   std::atomic<std::uint32_t> asleep{0};

@@ -1,6 +1,6 @@
 // Preloaded into the ranks of an MPI program: the clocks that the application reads are the rank's
 // virtual clock, and its sleeping takes virtual time. Open MPI, PMIx and the C library keep the
-// real ones: who asks is told by the address of the call. Programs read the clock directly in no
+// real ones: the address of the call identifies the caller. Programs read the clock directly in no
 // way that a library could change (rdtsc), see docs/mpi.md.
 #include <dlfcn.h>
 #include <sys/resource.h>
@@ -27,8 +27,8 @@ namespace {
 constexpr std::int64_t kPicosecondsPerSecond = 1'000'000'000'000;
 // CLOCK_REALTIME at virtual time 0: 1 January 2012.
 constexpr std::int64_t kEpochSeconds = 1'325'376'000;
-// Reading a clock takes this; more after so many reads without a message, so that a loop that
-// waits for the time to pass ends.
+// Reading a clock takes this; more after many reads without a message, so that a loop that waits
+// for the time to pass ends.
 constexpr std::int64_t kReadCost = 20'000;
 constexpr std::uint64_t kSameReads = 4096, kDoublingsMax = 16;
 
@@ -101,7 +101,7 @@ using percs::mpi::Virtual;
 
 #define PERCS_CALLER __builtin_return_address(0)
 
-// --- MPI. What only tests says so to the provider, which else would wait. The arguments are
+// --- MPI. Calls that only test tell the provider, which otherwise would wait. The arguments are
 // handles and pointers, which registers pass alike.
 
 #define PERCS_TEST_CALL(name)                                                       \

@@ -3,7 +3,7 @@
 // the fabric. Everything else goes to the component that Open MPI would have used without this one.
 //
 // A communicator asks for its tree with its first such call, because only then is it certain that
-// all its ranks ask. Its ranks hear the same answer, so all of them fall back or none.
+// all its ranks ask. Its ranks get the same answer, so all of them fall back or none.
 #include <dlfcn.h>
 
 #include <cstdint>

@@ -9,8 +9,8 @@
 
 namespace percs::mpi {
 
-// The next library's function of this name. Whoever calls it has it, so none is fatal; MPI may have
-// been loaded where only it is looked for.
+// The next library's function of this name. The caller cannot continue without it, so a missing one
+// is fatal. MPI may have been loaded in a local scope, so that is searched, too.
 template <typename Function>
 Function* NextOf(const char* name) {
   void* found = dlsym(RTLD_NEXT, name);

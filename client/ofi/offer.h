@@ -1,4 +1,4 @@
-// What the libfabric provider `percs` offers, and whether that is what a program asks for.
+// What the libfabric provider `percs` offers, and whether it satisfies a program's hints.
 #pragma once
 
 #include <rdma/fabric.h>

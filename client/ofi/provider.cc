@@ -57,8 +57,7 @@ fi_addr_t AddressOf(const State& s, std::uint64_t peer) ABSL_EXCLUSIVE_LOCKS_REQ
   return FI_ADDR_NOTAVAIL;
 }
 
-// --- What is common to all objects
-// ----------------------------------------------------------------------
+// --- What is common to all objects ---------------------------------------------------------------
 
 template <typename Object>
 int CloseObject(fid* object) {
@@ -76,8 +75,7 @@ fi_ops* ObjectOps() {
   return &ops;
 }
 
-// --- Completion queue
-// ------------------------------------------------------------------------------
+// --- Completion queue ----------------------------------------------------------------------------
 
 bool IsError(const Ended& ended) { return ended.code != EndCode::kOk; }
 
@@ -168,8 +166,7 @@ int OpenQueue(fid_domain*, fi_cq_attr* attributes, fid_cq** made, void* context)
   return 0;
 }
 
-// --- Addresses
-// ---------------------------------------------------------------------------------------
+// --- Addresses -----------------------------------------------------------------------------------
 
 int Insert(fid_av*, const void* addresses, std::size_t count, fi_addr_t* made, std::uint64_t,
            void*) {
@@ -223,8 +220,7 @@ int OpenAddresses(fid_domain*, fi_av_attr* attributes, fid_av** made, void* cont
   return 0;
 }
 
-// --- Endpoint: tagged messages
-// -----------------------------------------------------------------------
+// --- Endpoint: tagged messages -------------------------------------------------------------------
 
 ssize_t PostSend(const iovec* parts, std::size_t count, fi_addr_t to, std::uint64_t tag,
                  std::uint64_t data, bool reports, void* context) {
@@ -287,8 +283,7 @@ ssize_t InjectData(fid_ep*, const void* buffer, std::size_t length, std::uint64_
   return PostSend(&part, 1, to, tag, data, false, nullptr);
 }
 
-// --- Endpoint
-// ---------------------------------------------------------------------------------------
+// --- Endpoint ------------------------------------------------------------------------------------
 
 ssize_t Cancel(fid*, void* context) {
   State& s = state();
@@ -359,8 +354,7 @@ int OpenEndpoint(fid_domain*, fi_info*, fid_ep** made, void* context) {
   return 0;
 }
 
-// --- Domain and fabric
-// -------------------------------------------------------------------------------
+// --- Domain and fabric ---------------------------------------------------------------------------
 
 int NoScalable(fid_domain*, fi_info*, fid_ep**, void*) { return -FI_ENOSYS; }
 int NoCounter(fid_domain*, fi_cntr_attr*, fid_cntr**, void*) { return -FI_ENOSYS; }

@@ -125,7 +125,7 @@ RankLink::~RankLink() {
 
 bool RankLink::FabricIsThere() {
   pollfd file{socket_, POLLIN, 0};
-  return poll(&file, 1, 0) == 0;  // it says nothing more, so anything is its end
+  return poll(&file, 1, 0) == 0;  // it writes nothing more, so any event is its end
 }
 
 Record RankLink::At(RecordKind kind) const {
@@ -149,7 +149,7 @@ void RankLink::Write(const Record& record, const void* bytes) {
 
 void RankLink::Enter(bool communicates) {
   if (waiting_) {
-    ComputeFromNow(*clock_);  // it looks around in vain, and its waiting is counted already
+    ComputeFromNow(*clock_);  // it polls without result, and its waiting is already counted
   } else {
     ChargeComputing(*clock_);
   }
@@ -233,7 +233,7 @@ void RankLink::Receive(std::uint64_t from, std::uint64_t tag, std::uint64_t igno
   if (!peeks) idle_polls_ = 0;
   Record record = At(RecordKind::kReceive);
   record.flags = flags;
-  // What is claimed was found before, whoever sent it.
+  // A claimed message was found before, so its sender does not matter.
   record.peer = !peeks && (flags & kClaim) ? kAnyPeer : from;
   record.tag = tag;
   record.ignore = ignore;
@@ -298,8 +298,7 @@ bool RankLink::Begin(CollectiveRequest* request) {
   return true;
 }
 
-// --- Completions
-// --------------------------------------------------------------------------------------
+// --- Completions ---------------------------------------------------------------------------------
 
 std::int64_t RankLink::PollCost() const {
   return welcome_.poll_cost << std::min(idle_polls_ / kSamePolls, kDoublingsMax);

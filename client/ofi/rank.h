@@ -50,7 +50,7 @@ class RankLink {
 
   enum class Polled : std::uint8_t { kSome, kNothing, kBroken };
   // Waits in virtual time until something has ended; in a test, no longer than that takes. It does
-  // so only when the program can call nothing more by itself, which MayWait judges.
+  // so only when the program can make no call by itself, as MayWait determines.
   Polled Poll();
   std::deque<Ended>& ended() { return ended_; }
   void Took() { Acted(); }
@@ -69,8 +69,8 @@ class RankLink {
   // A call of the program begins; `communicates`: it cannot be a part of MPI_Init.
   void Enter(bool communicates);
   void Leave() { ComputeFromNow(*clock_); }
-  // Of a rank that never communicates Open MPI does not poll the provider, and it has to say all
-  // the same, in MPI_Finalize, that virtual time is not to wait for it.
+  // For a rank that never communicates Open MPI does not poll the provider. It still has to say, in
+  // MPI_Finalize, that virtual time need not wait for it.
   static void LookInFinalize();
   static RankLink* silent;
   Record At(RecordKind kind) const;
@@ -84,10 +84,10 @@ class RankLink {
   void EndReceive();
   void EndCollective();
   bool FabricIsThere();
-  // The rank called, or something came: what it does next is open.
+  // The rank called, or received something: its next action is unknown.
   void Acted();
   bool MayWait();
-  // The rank has said that it waits, and has to call all the same: the fabric tells it the time.
+  // The rank has declared to wait, and has to call earlier: the fabric sends it the time.
   void Withdraw();
   // Until the fabric rings, for a while; false if it did not.
   bool AwaitBell(std::uint32_t seen);

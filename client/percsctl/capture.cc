@@ -72,7 +72,7 @@ std::string FrameHeader(const Frame& f) {
   return out + names;
 }
 
-// What an output sent of a packet, in however many goes.
+// What an output sent of a packet, in any number of runs.
 Frame SentFrame(const v1::TracedPacket& p, const v1::TracedHop& hop, std::size_t number) {
   Frame f;
   f.packet = &p;
@@ -176,7 +176,7 @@ std::string SectionBody() {
   Append(kByteOrderMagic, &body);
   Append(std::uint16_t{1}, &body);
   Append(std::uint16_t{0}, &body);
-  Append(~std::uint64_t{0}, &body);  // the section's length is not told
+  Append(~std::uint64_t{0}, &body);  // the section's length is not given
   AppendOption(kCommentOption, "times are virtual picoseconds since the run began", &body);
   AppendOption(kApplicationOption, "percsctl trace (PERCS network emulator)", &body);
   AppendOption(kEndOption, "", &body);

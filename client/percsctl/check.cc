@@ -27,8 +27,8 @@ struct CheckArguments {
   std::string wanted = kEither;
 };
 
-// What `run` and `apply` would say. Only a fabric runs until somebody stops it, and a scenario on
-// the live clock may be meant for that.
+// What `run` and `apply` would say. Only a fabric runs until it is stopped, and a scenario on the
+// live clock may be meant for that.
 std::vector<std::string> Refusals(const std::string& file, const ScenarioInput& input,
                                   const std::string& wanted) {
   const bool live = PacingOf(input.message).live && RunsUntilStopped(input.scenario);

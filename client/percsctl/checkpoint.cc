@@ -1,4 +1,4 @@
-// percsctl checkpoint, restore: where a run is, and coming there again by doing it again.
+// percsctl checkpoint, restore: saves the position of a run, and re-runs to it.
 #include "client/lib/checkpoint.h"
 
 #include <fmt/format.h>
@@ -148,7 +148,7 @@ absl::StatusOr<RunResult> RestoreHere(const RestoreArguments& a, const Checkpoin
   return RunScenario(scenario, options);
 }
 
-// Over daemons a run is taken to the checkpoint, and ends there. Returns the digest.
+// Over daemons a run continues to the checkpoint, and ends there. Returns the digest.
 absl::StatusOr<std::string> RestoreThere(const RestoreArguments& a, const Checkpoint& checkpoint,
                                          const Scenario& scenario, FabricClient& client) {
   v1::ApplyRequest request;

@@ -122,7 +122,7 @@ std::string AsImb(const CollectiveArguments& a, const std::vector<Measured>& all
   return text;
 }
 
-// The time of a size goes by its packets, and there is a least time.
+// The time of a size is proportional to its packets, with a minimum.
 double Work(std::uint64_t bytes) { return 4096 + static_cast<double>(bytes); }
 
 // The virtual time of one call in ps, from which progress is estimated. It is 0 if the call cannot
@@ -155,7 +155,7 @@ absl::StatusOr<RunResult> Measure(const CollectiveArguments& a, std::size_t whic
   w.iterations = a.iterations > 0 ? a.iterations : settling.calls();
   double of_call = TimeOfACall(w, progress);
   for (bool first = true;; first = false) {
-    // The first round never settles; each later one is taken for the last.
+    // The first round never settles; each later one is expected to be the last.
     const std::uint64_t next = a.iterations == 0 && first ? w.warm_up + 2 * w.iterations : 0;
     progress.StartRound(of_call * static_cast<double>(w.warm_up + w.iterations + next));
     auto run = MeasureCollective(w, options);

@@ -55,7 +55,7 @@ bool LooksLikeOption(const std::string& word) {
          word.find_first_not_of("-0123456789.e") != std::string::npos;
 }
 
-// What this command did not know of the words it got; "" if it knew all.
+// The words that this command does not know; "" if it knows all.
 std::string Unknown(const CLI::App& app, const CLI::App& used) {
   const std::vector<std::string> words = app.remaining();
   const bool wants_command = &app == &used && app.get_require_subcommand_min() > 0;
@@ -75,8 +75,7 @@ std::string Unknown(const CLI::App& app, const CLI::App& used) {
   return "";
 }
 
-// What CLI11 says of a value that is none of the choices or beyond the range, in the words that
-// errors of scenarios have.
+// CLI11's error for a value that is no choice or out of range, worded like errors of scenarios.
 std::string InOurWords(const std::string& text) {
   constexpr std::string_view kChoices = " not in {", kRange = " not in range ", kValue = "Value ";
   const std::size_t colon = text.find(": ");

@@ -24,7 +24,7 @@ using Candidates = std::vector<std::string>;
 constexpr std::size_t kHubsMax = 1024;  // more names would be no help
 constexpr std::chrono::milliseconds kPatience(500);
 
-// The command that the words before the last one lead to, and what they say of the fabric.
+// The command and the fabric that the words before the last one name.
 struct CursorPlace {
   const CLI::App* app = nullptr;
   const CLI::Option* awaits = nullptr;  // its value is the last word
@@ -74,7 +74,7 @@ Candidates FromFabric(const FabricOptions& options, const std::string& word, con
   return ask(**client, word);
 }
 
-// Asking for the tables of one hub is the cheapest way to learn the shape of the machine.
+// The tables of one hub are the cheapest way to learn the shape of the machine.
 absl::StatusOr<Topology> Shape(FabricClient& client) {
   const auto reply = client.DumpRoutes("sn0-d0-h0");
   if (!reply.ok()) return reply.status();

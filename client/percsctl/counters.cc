@@ -37,7 +37,7 @@ std::string PerNodeText(const std::vector<std::pair<std::string, NodeStats>>& no
   return table.ToString();
 }
 
-// What is counted, from the table that counts it.
+// All counters, from the table that defines them.
 struct ListedCounter {
   std::string name, metric;
   std::string field;  // its place in percs.v1.Counters

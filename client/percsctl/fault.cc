@@ -83,7 +83,7 @@ Outcome AwaitTime(const std::string& text, Time& at) {
 
 namespace {
 
-// How long it is until then by the wall clock, if that is long.
+// The wall time until then, if it is long.
 std::string LongWait(FabricClient& client, Time at) {
   const auto status = client.Status();
   if (!status.ok()) return "";

@@ -120,8 +120,8 @@ absl::Status CheckNew(FabricClient& client, const std::string& id) {
                   id));
 }
 
-// The fault is there while the program runs; a lease ends it if this process dies. What the program
-// says counts, whatever has become of the fault.
+// The fault exists while the program runs; a lease ends it if this process dies. The exit status is
+// the program's, whatever happens to the fault.
 Outcome During(const ResourceArguments& a, const v1::Fault& fault) {
   constexpr FabricClient::Duration kLease(10'000);
   return WithFabric(a.fabric, [&](FabricClient& client) {
@@ -378,7 +378,7 @@ Json FaultsJson(const FaultList& faults) {
   return json;
 }
 
-// How each was answered, and what it cost; nothing if nothing is known of that.
+// The response to each fault, and its cost; nothing if neither is known.
 std::string AnswersText(const FaultList& faults) {
   Table table({"fault", "detected", "alerted", "planned", "committed", "first packet", "lost",
                "resent", "replays"},

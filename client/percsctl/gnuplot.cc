@@ -39,7 +39,7 @@ absl::Status RunGnuplot(const std::string& script) {
   if (gnuplot == nullptr) return absl::UnavailableError("cannot start gnuplot");
   std::fwrite(script.data(), 1, script.size(), gnuplot);
   if (pclose(gnuplot) == 0) return absl::OkStatus();
-  return absl::UnavailableError("gnuplot failed; what it said is above");
+  return absl::UnavailableError("gnuplot failed; its message is above");
 }
 
 }  // namespace percs

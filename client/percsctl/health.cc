@@ -1,5 +1,5 @@
-// percsctl events: what happened to a running fabric. percsctl health: what is not as it should be.
-// percsctl pause, resume, step, pace: its virtual time.
+// percsctl events: what happened to a running fabric. percsctl health: its problems. percsctl
+// pause, resume, step, pace: its virtual time.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -1,4 +1,4 @@
-// percsctl links: what is there.
+// percsctl links: the links of a fabric, with their state and load.
 #include "client/percsctl/links.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// percsctl observe: how much processes tell of themselves.
+// percsctl observe: level of logs and detail of metrics.
 #include <fmt/format.h>
 
 #include <memory>

@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::uint64_t kLongMessage = 64 * 1024;  // of these a fifth of the iterations will do
+constexpr std::uint64_t kLongMessage = 64 * 1024;  // a fifth of the iterations is enough for these
 
 struct PingArguments {
   std::string from, to, scenario, mode = "immediate", interval = "10us", format;
@@ -216,7 +216,7 @@ Outcome PerfWindows(const WindowPerfArguments& a) {
 CommandBody AddPing(CLI::App& app) {
   auto a = std::make_shared<PingArguments>();
   app.add_option("FROM", a->from, "A hub: sn0-d0-h0")->required();
-  app.add_option("TO", a->to, "The other hub or SPE")->required();
+  app.add_option("TO", a->to, "The other hub")->required();
   app.add_option("-c,--count", a->count, "Round trips")->capture_default_str();
   app.add_option("--bytes", a->bytes, "Bytes of each packet")->capture_default_str();
   app.add_option("--interval", a->interval, "Virtual time between round trips")

@@ -175,7 +175,7 @@ const CurvePanel kCurvePanels[] = {
     {"packet latency, 99th percentile (ns)", {"latency_ns", "packet", "p99"}, 1},
     {"accepted load (GB/s per hub)", {"measured", "accepted_bytes_per_second_per_hub"}, 1e-9}};
 
-// "1 of fewer than two points" would not be a curve, but is still a point.
+// A single point is no curve, but is drawn as a point.
 std::string CurvePanelScript(const CurvePanel& panel, const PlotInputs& inputs) {
   std::map<std::string, std::map<double, double>> curves;
   std::vector<std::string> order;
@@ -256,7 +256,7 @@ std::vector<double> Binned(const std::vector<Sent>& sent, double begin, double w
 
 absl::StatusOr<std::string> LinksPlot(const PlotInputs& inputs, PlotSize* size) {
   const Json* links = List(inputs[0].json, "links");
-  if (inputs.size() > 1) return Nothing(inputs[1], "a heat map is of one list of links");
+  if (inputs.size() > 1) return Nothing(inputs[1], "a heat map takes one list of links");
   if (links == nullptr)
     return Nothing(inputs[0], "has no list \"links\"; links --format json does");
   Matrix matrix = MatrixOf(*links, 0);
@@ -271,9 +271,10 @@ absl::StatusOr<std::string> LatencyPlot(const PlotInputs& inputs, PlotSize* size
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const std::vector<Bucket> buckets = BucketsOf(inputs[i].json);
     if (buckets.empty()) {
-      return Nothing(inputs[i],
-                     "has no latencies of packets; a result of a run that delivered some does, and "
-                     "was not saturated, or a trace");
+      return Nothing(
+          inputs[i],
+          "has no latencies of packets; give a trace, or the result of a run that delivered "
+          "packets and was not saturated");
     }
     data += fmt::format("$h{} << EOD\n{}EOD\n", i, StepsOf(buckets));
     plots += fmt::format("{}$h{} using 1:2 with filledcurves y1=0 linecolor {} title {}",
@@ -308,7 +309,7 @@ absl::StatusOr<std::string> CurvesPlot(const PlotInputs& inputs, PlotSize* size)
 
 absl::StatusOr<std::string> LoadPlot(const PlotInputs& inputs, PlotSize* size) {
   const Json* packets = List(inputs[0].json, "packets");
-  if (inputs.size() > 1) return Nothing(inputs[1], "a plot of load over time is of one trace");
+  if (inputs.size() > 1) return Nothing(inputs[1], "a plot of load over time takes one trace");
   if (packets == nullptr) return Nothing(inputs[0], "has no packets; trace --format json does");
   double begin = 1e300, end = 0;
   const auto sent = SentByClass(*packets, &begin, &end);
@@ -382,7 +383,7 @@ absl::StatusOr<std::string> RankSlicesPlot(const PlotInput& input, const Json& s
 }
 
 absl::StatusOr<std::string> RanksPlot(const PlotInputs& inputs, PlotSize* size) {
-  if (inputs.size() > 1) return Nothing(inputs[1], "a plot of ranks is of one result");
+  if (inputs.size() > 1) return Nothing(inputs[1], "a plot of ranks takes one result");
   if (const Json* slices = List(inputs[0].json, "rank_slices"))
     return RankSlicesPlot(inputs[0], *slices, size);
   const Json* ranks = List(inputs[0].json, "ranks");

@@ -36,8 +36,8 @@ class ProgressLine {
   // Whether it is time to write again; asking costs a few nanoseconds, writing a system call.
   bool Due() const { return shows_ && Clock::now() >= next_; }
   void Write(const std::string& text);
-  // Until here nothing was done by which the time left could be judged, as while a machine was
-  // built: the estimate counts from now, when `share` (0 to 1) is done.
+  // What was done so far says nothing about the time left, for example building a machine: the
+  // estimate counts from now, when `share` (0 to 1) is done.
   void StartEstimate(double share);
   // Writes the Text if it is time. `share`: 0 to 1.
   void Show(const std::string& what, double share);
@@ -89,7 +89,7 @@ class MeasurementsProgress {
   // `work`: what each measurement takes, in any unit.
   MeasurementsProgress(std::vector<double> work, bool always)
       : work_(std::move(work)), line_(always) {}
-  // Whether anybody sees it.
+  // Whether it is shown at all.
   bool shows() const { return line_.shows(); }
   // A round of the measurement begins. It and all later ones of the measurement are expected to
   // take this virtual time, in ps; 0: not known.
@@ -110,8 +110,8 @@ class MeasurementsProgress {
   ProgressLine line_;
 };
 
-// Of a call that says nothing until it answers, like building a large machine on daemons: what it
-// does and for how long it has.
+// For a call without intermediate answers, like building a large machine on daemons: what it does,
+// and for how long.
 class WaitingLine {
  public:
   WaitingLine(std::string what, bool always);

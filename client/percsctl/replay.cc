@@ -31,7 +31,7 @@ struct ReplayArguments {
   bool distributed = false, list = false, progress = false;
 };
 
-// Tables and operations have more bytes than anybody reads.
+// Tables and operations have too many bytes to read.
 std::string TextOf(const v1::JournalRecord& record, const std::string& name) {
   if (record.has_routes()) return name;
   if (record.has_mpi_calls()) return fmt::format("{} {} bytes", name, record.mpi_calls().size());

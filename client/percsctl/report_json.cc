@@ -35,7 +35,7 @@ Json BucketsJson(const Histogram& h) {
   return buckets;
 }
 
-// Nothing but the count of a latency that says nothing: of no arrivals, or of a saturated network.
+// Only the count if the latency has no meaning: without arrivals, or of a saturated network.
 Json LatencyJson(const Histogram& h, bool saturated = false) {
   if (h.count == 0 || saturated)
     return {{"count", h.count}, {"mean", {}}, {"p50", {}},
@@ -221,7 +221,7 @@ Json PathsJson(const Measurement& m) {
   return json;
 }
 
-// Of a saturated network it would say how long was measured, too.
+// For a saturated network it would also depend on the length of the measurement.
 Json HalfWidthJson(const Measurement& m) {
   if (!m.has_latency() || m.latency.half_width_ps < 0) return {};
   return m.latency.half_width_ps / kNanosecond;

@@ -284,7 +284,7 @@ std::string Hfi(const NodeStats& s) {
          (ports.empty() ? "" : "\n" + ports.ToString());
 }
 
-// Counters of later models that are in no group, and of which no other line tells.
+// Counters of later models that are in no group and in no other line.
 std::string Others(const NodeStats& s) {
   Table table({"others", "count"});
   for (const NamedCounter& counter : NamedCounters()) {

@@ -1,4 +1,4 @@
-// percsctl routes: which way packets go, and the tables that say so: dumped, loaded, compared.
+// percsctl routes: the routes of packets, and route tables: dumped, loaded, compared.
 #include <fmt/format.h>
 
 #include <algorithm>

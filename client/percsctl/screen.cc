@@ -28,7 +28,7 @@ Screen Look(int file) {
 void WrapLine(std::string_view line, std::size_t width, std::vector<std::string>& lines) {
   while (width > 0 && line.size() > width) {
     std::size_t cut = line.rfind(' ', width);
-    // An indent of the text itself is no place to break.
+    // Lines are not broken in the indent of the text itself.
     if (cut == std::string_view::npos || line.find_first_not_of(' ') > cut) {
       cut = line.find(' ', std::max(width, line.find_first_not_of(' ')));
     }

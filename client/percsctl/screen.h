@@ -1,4 +1,4 @@
-// What text is written on: how wide it is, and whether it shows colours.
+// The screen: its width, and whether it shows colours.
 #pragma once
 
 #include <cstddef>

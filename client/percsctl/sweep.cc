@@ -55,7 +55,7 @@ struct Grid {
   std::vector<GridPoint> points;
 };
 
-// A value of the grid is a setting to whoever reads the scenario; it was written with --over.
+// For the scenario reader a value of the grid is a setting; it was written with --over.
 absl::Status BlameOver(const SweepArguments& a, const absl::Status& status) {
   std::string text(status.message());
   for (const std::string& over : a.over) {
@@ -98,7 +98,7 @@ absl::StatusOr<Grid> MakeGrid(const SweepArguments& a) {
   return grid;
 }
 
-// What was measured of a point earlier, or nothing.
+// The earlier result of a point, or nothing.
 std::optional<SweepRow> Kept(const GridPoint& point) {
   std::ifstream file(point.file, std::ios::binary);
   if (!file) return std::nullopt;
@@ -107,7 +107,7 @@ std::optional<SweepRow> Kept(const GridPoint& point) {
   return row;
 }
 
-// Runs what is not kept yet, on threads that take one point after the other.
+// Runs the points without a kept result, on threads that take one point after the other.
 class Workers {
  public:
   Workers(const SweepArguments& arguments, const Grid& grid, std::vector<const GridPoint*> left)
@@ -149,7 +149,7 @@ class Workers {
     }
   }
 
-  // Only what keeps a result from being kept is an error here; a run that fails is a result.
+  // Only a result that cannot be kept is an error here; a run that fails is a result.
   absl::Status RunPoint(const GridPoint& point, int threads, const Executor& executor) {
     const auto input = Load(a_, point.of, point.seed);
     if (!input.ok()) return input.status();
@@ -278,7 +278,8 @@ absl::Status WaitForArray(const SweepArguments& a, const std::string& job, std::
   return absl::OkStatus();
 }
 
-// Submits what is left as an array, or finds the array of an earlier command, and waits for it.
+// Submits the remaining points as an array, or finds the array of an earlier command, and waits for
+// it.
 absl::Status ComputeBySlurm(const SweepArguments& a, const Grid& grid,
                             const std::vector<const GridPoint*>& order) {
   std::vector<std::pair<std::size_t, const GridPoint*>> left;

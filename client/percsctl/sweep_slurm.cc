@@ -18,7 +18,7 @@ struct Answer {
   std::string text;
 };
 
-// What a command of the shell prints, standard error included.
+// The output of a shell command, standard error included.
 Answer AskShell(const std::string& command) {
   Answer answer;
   std::FILE* pipe = popen((command + " 2>&1 </dev/null").c_str(), "r");

@@ -26,7 +26,7 @@ absl::StatusOr<std::string> SubmitSweepArray(const std::string& folder,
                                              const std::vector<std::string>& command,
                                              std::size_t tasks, int threads);
 
-// Where a task of the array writes what it says.
+// The log of a task of the array.
 std::string SweepLog(const std::string& folder, const std::string& job, std::size_t task);
 
 }  // namespace percs

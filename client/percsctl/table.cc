@@ -56,7 +56,7 @@ void Shorten(std::vector<Row>& rows, std::size_t column, std::size_t by) {
   });
 }
 
-// What a cell of a family says: its number, in its unit.
+// The number and unit of a cell of a family.
 struct Number {
   double value = 0;
   std::size_t unit = 0;
@@ -174,7 +174,7 @@ std::vector<std::size_t> TakeVirtual(std::vector<Row>& rows) {
   return columns;
 }
 
-// Says it once: in the header of the one column, or for several in that of the first column.
+// Writes it once: in the header of the one column, or for several in that of the first column.
 void MarkVirtual(Row& header, const std::vector<std::size_t>& columns) {
   if (columns.empty()) return;
   std::string& where = header[columns.size() == 1 ? columns[0] : 0];

@@ -32,8 +32,7 @@ absl::StatusOr<TopSample> Look(FabricClient &client) {
   if (!status.ok()) return status.status();
   sample.status = *std::move(status);
   if (sample.status.run() == 0) return sample;
-  // A run may end, or another begin, between these calls: what is missing then
-  // is there next time.
+  // A run may end, or another begin, between these calls: missing data are there next time.
   if (auto links = client.ListLinks(""); links.ok()) sample.links = *std::move(links);
   if (auto counters = client.GetCounters("", /*per_node=*/true); counters.ok())
     sample.counters = *std::move(counters);
@@ -79,7 +78,7 @@ class Top {
     for (std::size_t i = 0; i < state_.links.size(); ++i)
       if (state_.links[i].name == selected) screen_.selected = i;
   }
-  // Until a key has chosen one, the selection is whatever comes first.
+  // Until a key has chosen one, the first link is selected.
   std::string ChosenLink() const { return chosen_ && Selected() ? Selected()->name : ""; }
   const TopLink *Selected() const {
     return screen_.selected < state_.links.size() ? &state_.links[screen_.selected] : nullptr;
@@ -150,7 +149,7 @@ class Top {
   const std::chrono::milliseconds interval_;
   std::optional<TopSample> last_;
   TopState state_;
-  std::string asked_;    // the link that is cut if the next key says so
+  std::string asked_;    // the link that is cut if the next key is y
   bool chosen_ = false;  // a link, by a key
 };
 
@@ -159,7 +158,7 @@ Outcome RunTop(const TopArguments &a) {
   if (!interval.ok())
     return Outcome::Fail(ExitCode::kUsage, "--interval: " + Text(interval.status()));
   return WithFabric(a.fabric, [&](FabricClient &client) {
-    // What is wrong with the fabric is said on a terminal that is as it was.
+    // Errors of the fabric are printed after the terminal is restored.
     if (auto status = client.Status(); !status.ok()) return FromStatus(status.status());
     auto terminal = Terminal::Open();
     if (!terminal.ok()) return FromStatus(terminal.status());

@@ -277,7 +277,7 @@ bool AllEnded(const TracedPackets& packets) {
 
 using PacketIds = std::set<std::pair<std::string, std::uint64_t>>;
 
-// Until as many packets as one source gives have ended, the run has, or the time is over.
+// Until as many packets have ended as one source traces, the run has ended, or the time is over.
 absl::StatusOr<v1::GetTraceReply> Await(FabricClient& client, const TraceArguments& a,
                                         std::chrono::milliseconds timeout, std::size_t before) {
   const WaitingLine line("waiting for packets", /*always=*/false);
@@ -309,8 +309,8 @@ Outcome AwaitAndPrint(FabricClient& client, const TraceArguments& a,
     const auto status = client.Status();
     if (status.ok() && status->state() == v1::FABRIC_STATE_PAUSED) {
       return Outcome::Fail(ExitCode::kFailed,
-                           "no packet moves: virtual time is paused; `percsctl resume` and "
-                           "`percsctl step` let it pass");
+                           "no packet moves: virtual time is paused; continue it with "
+                           "`percsctl resume` or `percsctl step`");
     }
   }
   return Print(fresh, a);
@@ -386,7 +386,7 @@ Outcome Trace(TraceArguments a) {
   }
   if (IsCapture(a) && a.output.empty() && isatty(STDOUT_FILENO) != 0) {
     return Outcome::Fail(ExitCode::kUsage,
-                         "a capture is not for a terminal; name a file with -o, or pipe it on");
+                         "a capture is not written to a terminal; name a file with -o, or pipe it");
   }
   if (a.follow && (a.fabric.format != kPcapng || (!a.file.empty() && !a.apply))) {
     return Outcome::Fail(ExitCode::kUsage,

@@ -60,7 +60,7 @@ Json RecordJson(const FabricRecord& record) {
           {"scenario", record.scenario}, {"processes", std::move(processes)}};
 }
 
-// How many daemons: as told, as many as the scenario has hubs and blades, or the default.
+// Number of daemons: the given one, or one per hub and blade of the scenario, or the default.
 absl::StatusOr<int> DaemonsFor(const UpArguments& a) {
   if (a.file.empty()) return a.daemons > 0 ? a.daemons : kDaemonsDefault;
   const auto input = LoadScenario(a.file, {}, std::nullopt);
@@ -160,7 +160,7 @@ std::vector<std::string> LocalNames(const FabricStore& store) {
   return names;
 }
 
-// The controller ends, and its daemons with it, wherever they are.
+// The controller ends, and its daemons on all hosts with it.
 Outcome DownElsewhere(const FabricOptions& fabric) {
   return WithFabric(fabric, [&fabric](FabricClient& client) {
     const auto reply = client.Shutdown();
@@ -184,7 +184,7 @@ Outcome Down(const DownArguments& a) {
                  *grace);
 }
 
-// What its controller says, or why it says nothing.
+// The answer of its controller, or why there is none.
 struct Seen {
   std::string state;
   Time virtual_time = -1;

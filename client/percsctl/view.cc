@@ -39,7 +39,7 @@ struct ViewArguments {
   bool progress = false;
 };
 
-// What is run, and what its digest was.
+// The run, and its earlier digest.
 struct ViewedRun {
   Scenario scenario;
   std::uint64_t number = 1;
@@ -63,7 +63,7 @@ nlohmann::json JsonFile(const std::string& path) {
 absl::StatusOr<ViewedRun> OfScenario(const ViewArguments& a) {
   if (a.file.ends_with(".json") && JsonFile(a.file).contains("digest")) {
     return absl::InvalidArgumentError(fmt::format(
-        "{}: is the result of a run, which does not say what happened when; give the scenario, and "
+        "{}: is the result of a run, which has no times of events; give the scenario, and "
         "--result {}",
         a.file, a.file));
   }

@@ -150,7 +150,7 @@ absl::StatusOr<SocketFolder> SocketFolder::Create() {
 
 SocketFolder::~SocketFolder() {
   if (path_.empty()) return;
-  // gRPC removes its socket when it gets round to it, which can be in the middle of this.
+  // gRPC removes its socket at an unknown time, which can be in the middle of this.
   constexpr int kTries = 3;
   for (int i = 0; i < kTries; ++i) {
     std::error_code error;

@@ -19,7 +19,7 @@ struct SocketAddress {
   std::string host;
   int port = 0;
   bool is_unix() const { return !unix_path.empty(); }
-  // Others than processes of this machine may reach it.
+  // Processes of other machines may reach it.
   bool leaves_machine() const;
   std::string ToString() const;  // as gRPC takes it
 };
@@ -39,8 +39,8 @@ struct SecurityOptions {
   double requests_per_second = 2000;  // of one address (stream/rate_limit.h)
 };
 
-// How a process speaks to others. Without encryption it listens where only this machine reaches it,
-// unless told otherwise.
+// Encryption of a process. Without it, a process listens only where this machine alone reaches it,
+// unless plaintext is allowed.
 struct TransportSecurity {
   Credentials credentials;
   bool plaintext_allowed = false;
@@ -48,8 +48,8 @@ struct TransportSecurity {
 // INVALID_ARGUMENT and others: the folder has no identity of that role.
 absl::StatusOr<TransportSecurity> LoadSecurity(const SecurityOptions& options, Role role);
 
-// FAILED_PRECONDITION if others could reach `address` and nothing proves who they are; the message
-// names `flag`, which gave the address.
+// FAILED_PRECONDITION if other machines could reach `address` without proving their role; the
+// message names `flag`, which gave the address.
 absl::Status CheckExposure(const SocketAddress& address, const TransportSecurity& security,
                            const char* flag);
 

@@ -78,9 +78,9 @@ class JsonFormatter final : public spdlog::formatter {
   std::unique_ptr<formatter> clone() const override { return std::make_unique<JsonFormatter>(); }
 };
 
-// Hands lines on, but of the same message at most ten in a second. What was held back is counted
-// when that second is over: with the next line, the next flush (spdlog's own, every second), or the
-// end of the process.
+// Passes lines on, but at most ten of the same message in a second. The number of suppressed lines
+// is reported when that second is over: with the next line, the next flush (spdlog's own, every
+// second), or the end of the process.
 class LimitingSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit LimitingSink(std::shared_ptr<spdlog::sinks::sink> next) : next_(std::move(next)) {}

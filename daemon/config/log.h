@@ -1,6 +1,6 @@
-// Lines of log on stderr: wall and virtual time, program, pid, level, message. What is said of
-// every packet is counted, not logged; a message that is repeated is said at most ten times a
-// second, and then how often it was.
+// Lines of log on stderr: wall and virtual time, program, pid, level, message. Packets are counted,
+// not logged. A repeated message is written at most ten times a second; one line then says how many
+// more there were.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ void SetUpLog(const char* program);
 absl::Status SetLogFormat(const std::string& format);
 // "debug", "info", "warning", "error", "off". INVALID_ARGUMENT names them.
 absl::Status SetLogLevel(const std::string& level);
-// What lines have as virtual time from now on; any thread.
+// Sets the virtual time of the following lines; any thread.
 void SetLogTime(Time now);
 
 }  // namespace percs

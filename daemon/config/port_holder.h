@@ -1,4 +1,4 @@
-// Who has a TCP port on this host, from /proc: so that "address in use" names the process to stop.
+// The process that has a TCP port on this host, from /proc: so that "address in use" names it.
 #pragma once
 
 namespace percs {

@@ -1,5 +1,4 @@
-// What a health check of a container runs: asks the standard health service of a process whether it
-// serves.
+// The health check of a container: asks the standard health service of a process whether it serves.
 #pragma once
 
 #include <string>

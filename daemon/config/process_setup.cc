@@ -20,7 +20,7 @@ void SetUpProcess(const char* name) {
   // One arena: threads take turns under the process's lock anyway, and 32 daemons share a host.
   mallopt(M_ARENA_MAX, 1);
   mallopt(M_TRIM_THRESHOLD, 256 * 1024);
-  // Our own messages say what failed; gRPC's would say it again with its source lines.
+  // Our own messages say what failed; gRPC's would repeat it with source lines.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   // Writing beyond a limit of file sizes is an error of that write, as on a full disk.
   std::signal(SIGXFSZ, SIG_IGN);

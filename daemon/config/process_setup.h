@@ -3,7 +3,7 @@
 
 namespace percs {
 
-// Exit status for flags that cannot be.
+// Exit status for wrong flags.
 inline constexpr int kUsageError = 2;
 
 // Debian's Abseil, and so gRPC, records the order in which every two of its locks were ever taken,

@@ -10,8 +10,8 @@ namespace percs {
 // Blocks both signals in every thread started later: call before gRPC starts any.
 void BlockEndSignals();
 
-// Calls `then` when one of them comes, once. Afterwards, and as long as this is there, they do
-// nothing. When it is gone, `then` is not running and never will: what it uses can go.
+// Calls `then` once, when one of them arrives. Afterwards they have no effect while this object
+// exists. After its destruction `then` does not run any more: what it uses can be destroyed.
 class EndSignalWatch {
  public:
   explicit EndSignalWatch(std::function<void()> then);

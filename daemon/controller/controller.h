@@ -31,14 +31,14 @@ namespace percs {
 
 class Controller;
 
-// What others ask a controller through. The controller owns it.
+// The service through which others call a controller. The controller owns it.
 class ControlFront {
  public:
   virtual ~ControlFront() = default;
   virtual grpc::Service* service() = 0;
-  // Whoever watches run `number` has its result.
+  // Watchers of run `number` get its result.
   virtual void OnRunEnded(std::uint64_t number) PERCS_LOCKED = 0;
-  // Whoever watches is told that the controller ends.
+  // Watchers are notified that the controller ends.
   virtual void Leave() PERCS_LOCKED = 0;
 };
 using MakeControlFront = std::unique_ptr<ControlFront> (*)(Controller* controller);
@@ -53,7 +53,7 @@ struct KillPoint {
 };
 
 struct ControllerOptions {
-  std::string listen;  // "": it has no server; who is in the same process calls it
+  std::string listen;  // "": no server; code of the same process calls it
   std::uint32_t daemons = 1;
   SecurityOptions security = {};
   std::string metrics;      // HOST:PORT for Prometheus; "": none
@@ -64,11 +64,11 @@ struct ControllerOptions {
                                 << 30;  // bytes; then commands are accepted no longer
   std::chrono::milliseconds lost_after{
       5'000};  // while nothing runs: a daemon without a connection for so long is lost
-  // While something runs: one that is not heard of for so long. None: a live run has kLiveDeadline,
+  // During a run: a daemon that is silent for so long is lost. None: a live run has kLiveDeadline,
   // any other none.
   std::optional<std::chrono::milliseconds> loss_deadline;
   KillPoint kill_at;
-  // What is around it; they live as long as the controller.
+  // Its environment, which lives as long as the controller.
   WallClock* clock = &WallClock::Real();
   Disk* disk = &Disk::Real();
   NumberSource fabrics = RandomNumber;
@@ -138,7 +138,7 @@ class Controller final : private DaemonPort, private LossWatch::Port {
   absl::Status CheckIdle() const PERCS_LOCKED;
   void OnRunEnded() PERCS_LOCKED;
   void KeepResult() PERCS_LOCKED;
-  // Of what can be kept and found again.
+  // Limits of what is kept and restored.
   absl::Status OpenState();
   absl::Status OpenJournal() PERCS_LOCKED;
   // Leaves the saved state as it is: another controller continues from it.

@@ -1,4 +1,4 @@
-// The part of Controller that speaks with daemons, and decides that they are lost.
+// The part of Controller that communicates with daemons, and declares them lost.
 #include <utility>
 
 #include "daemon/controller/controller.h"
@@ -88,7 +88,7 @@ absl::Status Controller::BreakStreams(const std::string& name, v1::BreakStreamsR
     auto message = Prepare(place);
     message->mutable_break_links();
     Send(place, std::move(message));
-    member->Break();  // what is under way on it is sent again on the next one
+    member->Break();  // messages in flight are sent again on the next one
     return absl::OkStatus();
   }
   return absl::NotFoundError(fmt::format("no daemon \"{}\" has joined; daemons: {}", name,

@@ -1,4 +1,4 @@
-// What the page sees of a run: one snapshot of its hubs, at the end of a window.
+// The page's view of a run: one snapshot of its hubs, at the end of a window.
 #include <chrono>
 #include <memory>
 

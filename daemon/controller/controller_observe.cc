@@ -1,4 +1,4 @@
-// What processes tell of themselves: levels of logs, detail of metrics.
+// Levels of logs and detail of metrics of processes.
 #include "daemon/config/log.h"
 #include "daemon/controller/controller.h"
 #include "daemon/metrics/hub_metrics.h"

@@ -1,5 +1,5 @@
-// The part of Controller that lets the next one continue when this one dies: nothing that was
-// decided leaves before it is kept (docs/protocol.md, "When the controller dies").
+// The part of Controller that lets the next one continue when this one dies: a decision is saved
+// before its messages are sent (docs/protocol.md, "When the controller dies").
 #include <unistd.h>
 
 #include <csignal>
@@ -64,7 +64,8 @@ void Controller::Abandon() {
   run_.reset();
 }
 
-// All in one step: what a daemon says after the last commit, it says again to the next controller.
+// All in one step: what a daemon sends after the last commit, it sends again to the next
+// controller.
 void Controller::HandOver() {
   const LockGuard guard(lock_.mutex());
   has_ended_ = true;
@@ -136,7 +137,8 @@ bool Controller::HasNews() const {
 void Controller::Keep() {
   if (!store_.is_open() || keeping_again_ || !HasNews()) return;
   const bool stepped = run_ && !run_->manager_log().new_steps().empty();
-  // Clients and daemons were told of these, or will be; the progress of a run is what daemons know.
+  // Clients and daemons were or will be notified of these; the progress of a run is known to
+  // daemons.
   const bool told = !fabric_kept_ || !places_changed_.empty() || begun_ || !ended_runs_.empty();
   store_.Begin(told ? Survives::kMachine : Survives::kProcess);
   PutNews();

@@ -63,7 +63,7 @@ void FillStatus(const Controller& controller, v1::StatusReply* reply) {
       v1::ProcessStatus* process = reply->add_processes();
       FillProcess(controller, p, *member, process);
       process->set_first_node(first);
-      // One that took the place of a lost one has no part in this run.
+      // A daemon that took the place of a lost one is not part of this run.
       if (run) FillNodes(*run, first, run->master().IsLost(p) ? 0 : nodes, process);
     }
     first += nodes;

@@ -1,4 +1,4 @@
-// What a process has had to do with programs outside, for scrapes.
+// Counts of outside programs of a process, for scrapes.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace percs {
 
-// Why something that a program asked for was refused before it reached a hub.
+// Why a request of a program was refused before it reached a hub.
 enum class EndpointRefusal : std::uint8_t {
   kAttach,     // no window: not here, not now, or as many programs as there may be
   kMalformed,  // fields out of range, operations out of order
@@ -26,10 +26,10 @@ struct EndpointStats {
   std::uint64_t programs = 0,
                 owing = 0;       // attached now; exclusive ones of them that virtual time waits for
   std::uint64_t attached = 0;    // ever
-  std::uint64_t reattached = 0;  // streams that came again
+  std::uint64_t reattached = 0;  // streams that were reopened
   std::uint64_t operations = 0;  // issued
   std::uint64_t operation_bytes = 0;  // of data in them
-  std::uint64_t events = 0;           // told
+  std::uint64_t events = 0;           // sent to programs
   std::array<std::uint64_t, kEndpointRefusals> refused{};
 };
 

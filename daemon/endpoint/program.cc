@@ -11,11 +11,11 @@
 namespace percs {
 namespace {
 
-// What a program that reads nothing costs at most.
+// Most memory that a program takes that reads nothing.
 constexpr std::size_t kUntakenMessagesMax = 1024;
 constexpr std::uint64_t kUntakenBytesMax =
     (64 << 20) + kProgramBytesMax;  // what it asked to read comes in one message
-// What an event takes besides its data.
+// Memory of an event besides its data.
 constexpr std::uint64_t kEventBytes = 64;
 // From its last message until its stream is ended for it.
 constexpr std::chrono::milliseconds kLinger(2000);
@@ -54,7 +54,7 @@ void Program::OnLost(const absl::Status&) {
 
 absl::Status Program::OnMessage(v1::FromProgram& message) {
   CountAcknowledged();
-  if (over()) return absl::OkStatus();  // it will hear so
+  if (over()) return absl::OkStatus();  // it will be notified
   absl::Status status;
   if (static_cast<std::size_t>(message.operations_size()) > kProgramOperationsMax) {
     status =
@@ -121,8 +121,8 @@ absl::Status Program::Admit(const v1::EndpointOperation& message, EndpointRefusa
     return absl::InvalidArgumentError(
         "a program attaches and detaches; it cannot reserve or release windows");
   }
-  // Slots of the receive FIFO come back whatever else is under way; nothing would ever be received
-  // again without them.
+  // Slots of the receive FIFO are returned whatever else is in progress; without them nothing could
+  // be received any more.
   const bool returns = message.op() == v1::EndpointOperation::OP_RETURN_SPACE;
   const std::size_t most = returns ? 2 * kProgramOperationsMax : kProgramOperationsMax;
   if (outstanding_.size() >= most || (!returns && bytes_outstanding_ > kProgramBytesMax)) {

@@ -1,12 +1,10 @@
-// One program outside and the window that it has, or is about to have, over as many streams as it
-// takes.
+// One outside program and its window, over as many streams as it takes.
 //
 //   hello -> kReserving -> the hub reserved a window -> kOpen -> it detached, or went away ->
 //   kReleasing -> kOver
 //
 // What it asks for waits here until the controller has journalled it and says at which virtual time
-// it takes effect; what the hub tells its window is sent when the window of virtual time has been
-// reported.
+// it takes effect; events of its window are sent when the window of virtual time has been reported.
 //
 // THREAD: guarded by the process's lock.
 #pragma once
@@ -79,12 +77,12 @@ class Program final : public Endpoint<v1::FromHub, v1::FromProgram> {
   void OnRefused(std::uint64_t id, const absl::Status& why);
   // Of its window. From within a window of virtual time.
   void OnEvent(const WindowEvent& event);
-  // Sends what there is to tell.
+  // Sends pending events.
   void Tell();
   // Its window is to be released; no further operation is done. `why`: the status that it gets
   // then; OK: it detached.
   void Release(const absl::Status& why);
-  // Its window is gone, by whatever.
+  // Its window is gone, for whatever reason.
   void Finish(const absl::Status& why);
   void Forget() {
     lost_.Cancel();
@@ -106,9 +104,9 @@ class Program final : public Endpoint<v1::FromHub, v1::FromProgram> {
   void OnReached() override;
   void OnLost(const absl::Status& status) override;
 
-  // An error is of a program that does not keep to the protocol.
+  // An error means that the program violated the protocol.
   absl::Status Take(v1::EndpointOperation& message);
-  // Why it cannot be asked for now.
+  // Why it cannot be requested now.
   absl::Status Admit(const v1::EndpointOperation& message, EndpointRefusal* reason) const;
   void Refuse(std::uint64_t id, EndpointRefusal reason, const absl::Status& why);
   void Ask(WindowOperation operation, v1::EndpointOperation message);

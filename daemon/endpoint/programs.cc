@@ -14,7 +14,7 @@
 namespace percs {
 namespace {
 
-// Of one process; each has a stream, and what it has not taken.
+// Limit of one process; each program has a stream and unread events.
 constexpr std::size_t kProgramsMax = 256;
 constexpr std::size_t kNameMax = 64, kTokenBytes = 16;
 constexpr std::uint64_t kKeepMaxMs = 60'000;
@@ -32,8 +32,7 @@ Programs::Programs(ProcessLock* lock, Events events)
       ended_(absl::FailedPreconditionError("no scenario is applied")),
       again_(lock) {}
 
-// --- Attaching
-// ----------------------------------------------------------------------------------------
+// --- Attaching -----------------------------------------------------------------------------------
 
 absl::Status Programs::CheckRunning() const { return fabric_ ? absl::OkStatus() : ended_; }
 
@@ -156,8 +155,7 @@ void Programs::Remove(std::uint64_t number) {
   program->Forget();
 }
 
-// --- To the controller and back
-// -----------------------------------------------------------------------
+// --- To the controller and back ------------------------------------------------------------------
 
 void Programs::Begin(std::uint64_t run, Fabric* fabric) {
   run_ = run;
@@ -303,7 +301,7 @@ void Programs::OnWindowEvent(const WindowEvent& event) {
 void Programs::TellAll() {
   if (programs_.empty()) return Submit();
   for (const auto& [number, program] : programs_) program->Tell();
-  // Those who were told for the last time and are not there to hear it.
+  // Programs that got their last message but are disconnected.
   std::vector<std::uint64_t> gone;
   for (const auto& [number, program] : programs_) {
     if (program->over() && !program->has_stream()) gone.push_back(number);
@@ -331,8 +329,7 @@ void Programs::Leave() {
   for (const auto& [number, program] : programs) program->Forget();
 }
 
-// --- The service
-// --------------------------------------------------------------------------------------
+// --- The service ---------------------------------------------------------------------------------
 
 grpc::ServerBidiReactor<v1::FromProgram, v1::FromHub>* Programs::Service::Attach(
     grpc::CallbackServerContext* context) {

@@ -28,7 +28,7 @@ using ProgramListener = SessionListener<v1::FromHub, v1::FromProgram>;
 class Programs final : public HelloDesk<v1::FromHub, v1::FromProgram>, public WindowListener {
  public:
   struct Events {
-    // A message to the controller can be sent now; else what there is waits for the next one.
+    // A message to the controller can be sent now; otherwise pending input waits for the next one.
     std::function<bool()> room;
     std::function<std::unique_ptr<v1::DaemonMessage>()> prepare;
     std::function<void(std::unique_ptr<v1::DaemonMessage>)> send;
@@ -46,16 +46,15 @@ class Programs final : public HelloDesk<v1::FromHub, v1::FromProgram>, public Wi
   // Hubs are there, and virtual time is about to begin. REQUIRES: `fabric` outlives this until End.
   void Begin(std::uint64_t run, Fabric* fabric);
   bool has_hubs() const { return fabric_ != nullptr; }
-  // The hubs are gone, or the run is over: programs hear `why`.
+  // The hubs are gone, or the run is over: programs get `why`.
   void End(const absl::Status& why);
   // A submission takes effect. DATA_LOSS if it is not here and not in the grant.
   absl::Status Issue(const v1::EndpointGrant& grant);
   // A submission never takes effect.
   void Refuse(const v1::EndpointRefused& message);
-  // What the controller has to know, if it does not know it yet; goes into a message that is about
-  // to be sent.
+  // News for the controller, if there are any; goes into a message that is about to be sent.
   void FillReport(v1::DaemonMessage* message);
-  // Programs hear what happened in the windows so far.
+  // Sends programs the events of the windows so far.
   void TellAll();
   // The same to the controller at once, unless a window was granted and its report will say it;
   // when there is room.

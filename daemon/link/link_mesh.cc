@@ -12,10 +12,10 @@ namespace {
 
 constexpr std::size_t kWaitingMax = 1024;
 constexpr std::chrono::milliseconds kLookEvery(500);
-// Of the time without a stream: then it is asked why, and then it is told.
+// Time without a stream after which the reason is queried, and then reported.
 constexpr std::chrono::milliseconds kAskAfter(1'000), kTellAfter(3'000);
 constexpr std::chrono::milliseconds kTellAgain(5'000);
-constexpr char kNoAnswer[] = "it answers no attempt to connect";
+constexpr char kNoAnswer[] = "it does not answer attempts to connect";
 
 }  // namespace
 
@@ -58,7 +58,7 @@ void LinkMesh::Leave() {
   look_.Cancel();
   apart_.clear();
   unreachable_.clear();
-  self_.run = 0;  // peers of the run to come may speak before we are told of it
+  self_.run = 0;  // peers of the next run may call before we are configured
 }
 
 void LinkMesh::Break() {
@@ -140,7 +140,8 @@ absl::Status LinkMesh::OnHello(LinkListener* listener, const v1::LinkHello& hell
 }
 
 absl::Status LinkMesh::Place(LinkListener* listener, const v1::LinkHello& hello) {
-  // The peer may have been configured before us, or told before us that a cable joins us now.
+  // The peer may have been configured before us, or have learned before us that a cable joins us
+  // now.
   const bool early = hello.run() > self_.run && (self_.run == 0 || hello.fabric() == self_.fabric);
   const bool joining = self_.run != 0 && hello.run() == self_.run &&
                        hello.fabric() == self_.fabric && hello.peer() == self_.process &&

@@ -59,7 +59,7 @@ class LinkMesh final : public HelloDesk<v1::LinkMessage, v1::LinkMessage> {
     LinkListener* listener;
     v1::LinkHello hello;
   };
-  // Admits it, or has it wait until this process has been told of the peer.
+  // Admits it, or makes it wait until this process expects the peer.
   absl::Status Place(LinkListener* listener, const v1::LinkHello& hello);
   absl::Status Admit(LinkListener* listener, const v1::LinkHello& hello);
   void PlaceWaiting();
@@ -73,11 +73,11 @@ class LinkMesh final : public HelloDesk<v1::LinkMessage, v1::LinkMessage> {
   Service service_{lock_, events_, this};
   LinkIdentity self_;
   std::map<std::uint32_t, std::shared_ptr<LinkPeer>> peers_;
-  std::vector<Waiting> waiting_;  // peers that this process has not been told of yet
+  std::vector<Waiting> waiting_;  // peers that this process does not expect yet
   std::uint64_t reconnects_before_ = 0;
   Timer look_;
   std::map<std::uint32_t, WallClock::Point> apart_;  // peers that we dial: without a stream since
-  std::set<std::uint32_t> unreachable_;              // of these, those that were told
+  std::set<std::uint32_t> unreachable_;              // of these, those that were reported
   WallClock::Point told_at_;
 };
 

@@ -24,7 +24,7 @@ namespace percs {
 
 using LinkListener = SessionListener<v1::LinkMessage, v1::LinkMessage>;
 
-// Who we are in the run that the links belong to.
+// This process in the run that the links belong to.
 struct LinkIdentity {
   std::uint64_t fabric = 0, run = 0, incarnation = 0;
   std::uint32_t process = 0;
@@ -39,7 +39,7 @@ struct LinkPeerSpec {
   std::string name = {};             // for people
 };
 
-// What the owner of the peers wants to hear.
+// Events for the owner of the peers.
 struct LinkEvents {
   std::function<void()> progress;                    // a batch arrived, or a peer was reached
   std::function<void(const absl::Status&)> failure;  // the run cannot continue

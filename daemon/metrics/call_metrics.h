@@ -1,4 +1,4 @@
-// What callers ask of this process over gRPC, by the names that go-grpc-prometheus has given to it.
+// gRPC calls to this process, with the metric names of go-grpc-prometheus.
 #pragma once
 
 #include "daemon/metrics/families.h"

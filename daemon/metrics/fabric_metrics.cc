@@ -63,7 +63,7 @@ void AddFabricMetrics(const v1::StatusReply& status, MetricFamilies* families) {
 std::string DiscoveryList(const v1::StatusReply& status, const std::string& own_address) {
   using Json = nlohmann::json;
   Json list = Json::array();
-  // Addresses of containers say nothing to people, so `instance` is a name.
+  // Addresses of containers mean nothing to people, so `instance` is a name.
   const auto add = [&list](std::string address, const char* role, const std::string& name) {
     Json labels = {{"role", role}, {"instance", name}};
     if (constexpr std::string_view kTls = "https://"; address.rfind(kTls, 0) == 0) {

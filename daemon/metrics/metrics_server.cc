@@ -45,7 +45,7 @@ MHD_Result Answer(MHD_Connection* connection, unsigned status, const std::string
 
 }  // namespace
 
-// What the library calls in its thread, and Log while it starts, too.
+// Callbacks of the library, in its thread; Log also while it starts.
 struct MetricsServer::Requests {
   static void Log(void* server, const char* format, va_list arguments) {
     auto* const self = static_cast<MetricsServer*>(server);
@@ -82,7 +82,7 @@ struct MetricsServer::Requests {
       *begun = self;
       return MHD_YES;
     }
-    if (*body_bytes != 0) return MHD_NO;  // there is nothing to be told here: the connection ends
+    if (*body_bytes != 0) return MHD_NO;  // there is no one to answer: the connection ends
     const Page* const page = self->Find(path);
     if (page == nullptr) return Answer(connection, MHD_HTTP_NOT_FOUND, kText, "no such page\n");
     const int socket = SocketOf(connection);

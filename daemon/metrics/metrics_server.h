@@ -1,7 +1,7 @@
 // A small HTTP server for what Prometheus asks, plain or with TLS (libmicrohttpd). One thread
-// answers all clients, and a client may stay connected after an answer. There are few connections
-// at a time: one more takes the place of that which has been without an answer for longest, so that
-// slow or many clients cost nothing but their own answers.
+// answers all clients, and a client may stay connected after an answer. The number of connections
+// is limited: one more replaces the one that has waited longest without an answer, so that slow or
+// many clients delay only themselves.
 //
 // THREAD: pages are made in the server's thread.
 #pragma once

@@ -57,7 +57,7 @@ bool ReadStat(KernelStat* stat) {
 }
 
 // Boot of the host since the epoch of Unix, as it was when first asked: setting the clock does not
-// change when this process began, and the kernel counts all interrupts up for whoever reads this.
+// change when this process began, and reading it makes the kernel sum up all interrupts.
 double BootTime() {
   static const double kBootTime = [] {
     const std::string text = ReadProc("/proc/stat");

@@ -11,7 +11,7 @@ namespace {
 // Messages that the controller has not acknowledged; beyond that programs wait, and reports have
 // room.
 constexpr std::size_t kSubmissionsMax = 1024;
-// Between two slices of a window: who waits for the lock is woken before it is taken again.
+// Between two slices of a window: threads that wait for the lock get it before it is taken again.
 constexpr std::chrono::milliseconds kBreath(1);
 
 }  // namespace
@@ -63,8 +63,7 @@ void DaemonCore::Join() {
   sync_->Start();
 }
 
-// One that was declared lost while it could not answer is not listened to any more. Another
-// incarnation may have the place that it had.
+// Messages of a daemon that was declared lost are ignored. Another incarnation may have its place.
 void DaemonCore::OnGone(const absl::Status& status) {
   if (!absl::IsAborted(status)) return around_.end(status);
   spdlog::warn("{}", std::string(status.message()));

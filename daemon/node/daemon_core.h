@@ -1,5 +1,5 @@
-// What a percsd is but for its server and its files: its session with the controller, its links and
-// its hubs. The simulator runs it on a network and a clock of its own.
+// A percsd without its server and its files: its session with the controller, its links and its
+// hubs. The simulator runs it on a simulated network and clock.
 //
 // THREAD: guarded by the process's lock, but for the services' own methods, which take it.
 #pragma once
@@ -24,7 +24,7 @@ namespace percs {
 
 class DaemonCore {
  public:
-  // What is around it.
+  // Its environment.
   struct Around {
     // A connection to the controller, a new one for each incarnation.
     std::function<std::unique_ptr<SyncTransport>()> controller;
@@ -41,7 +41,7 @@ class DaemonCore {
 
   // `sync`: how it joins; its incarnation is set here.
   void Start(SyncClientOptions sync);
-  // No message comes or goes from now on.
+  // From now on it neither sends nor receives messages.
   void Stop();
   // After Stop and when nothing is under way any more.
   void Forget();

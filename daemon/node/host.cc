@@ -175,8 +175,8 @@ void Host::Grant(v1::WindowGrant* grant) {
   }
   grant_.Swap(grant);
   granted_ = true;
-  // What goes there waits in the session until the stream is open, and who is to have it waits for
-  // that: the window need not.
+  // Batches wait in the session until the stream is open, and the receiver waits for them: the
+  // window need not.
   for (const v1::Peer& peer : grant_.joined()) {
     if (mesh_->peer(peer.process()) == nullptr) mesh_->Add(SpecOf(peer));
     AddPeer(peer.process());
@@ -350,7 +350,7 @@ absl::Status Host::TakeCommands() {
 }
 
 absl::Status Host::RunGranted() {
-  // Before what arrives, which may be for hubs that come back.
+  // Before arrivals, which may be for hubs that rejoin.
   if (absl::Status status = TakeLosses(); !status.ok()) return status;
   if (absl::Status status = TakeArrivals(); !status.ok()) return status;
   if (absl::Status status = TakeCommands(); !status.ok()) return status;

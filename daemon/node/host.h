@@ -1,5 +1,5 @@
-// The hubs of one process and the windows of virtual time they are given: takes in what peers sent,
-// runs, sends what crosses, reports.
+// The hubs of one process and their windows of virtual time: applies batches of peers, runs, sends
+// batches, reports.
 //
 // THREAD: guarded by the process's lock.
 #pragma once
@@ -57,9 +57,9 @@ class Host {
   // For scrapes; changes nothing.
   HostState State() const;
 
-  // Something arrived or was reached: continue if that was what was missing.
+  // A batch arrived or a peer was reached: continue if that was missing.
   void Progress();
-  // Ranks have said something: likewise.
+  // Ranks have written records: likewise.
   void OnRanks();
   void Fail(const absl::Status& status);
 
@@ -80,7 +80,7 @@ class Host {
   void SendSnapshot();
   // Computes the window, slice by slice, and reports.
   void Compute();
-  // True if the window is over; else others are to have the lock before the next slice.
+  // True if the window is over; otherwise other threads get the lock before the next slice.
   bool ComputeSlice();
   void Report();
   void SendOutboxes(v1::WindowReport* report);
@@ -110,7 +110,7 @@ class Host {
   std::optional<Answer> answer_;  // of which there is more to send
   std::uint64_t computed_ = 0;    // windows and runs so far, to tell one from the next
   Time stretch_ = 0;              // of virtual time, that took less than a slice to compute
-  std::vector<std::function<void()>> after_window_;  // what has come meanwhile and has to wait
+  std::vector<std::function<void()>> after_window_;  // messages that have to wait
   v1::WindowGrant grant_;
 };
 

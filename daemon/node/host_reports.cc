@@ -65,7 +65,7 @@ void Host::FillReport(v1::WindowReport* report) {
 
 void Host::Collect(const v1::Collect& request) {
   if (computing_ || answer_) return after_window_.push_back([this, request] { Collect(request); });
-  // The controller must not wait for what cannot come.
+  // The controller must not wait for an answer that cannot come.
   if (!fabric_) {
     return Fail(absl::FailedPreconditionError(
         fmt::format("run {} cannot answer: its hubs no longer exist", run_)));

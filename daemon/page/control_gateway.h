@@ -1,6 +1,6 @@
-// Methods of the Control service by name, with their messages as JSON (protobuf's mapping). They
-// go through gRPC inside this process, so that whoever comes this way meets the same checks, the
-// same code and the same errors as percsctl.
+// Methods of the Control service by name, with their messages as JSON (protobuf's mapping). They go
+// through gRPC inside this process, so that callers get the same checks, code and errors as
+// percsctl.
 //
 // THREAD: may be called from any thread.
 #pragma once

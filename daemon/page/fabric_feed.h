@@ -1,6 +1,6 @@
-// What browsers are told of a fabric, some times a second (feed_writer.h). Its numbers are those of
-// percsctl: of one snapshot of all hubs (fabric_sight.h), and of the Control service. It asks only
-// while somebody reads, and a fabric whose answers cost much less often.
+// The messages for browsers about a fabric, some times a second (feed_writer.h). Its numbers are
+// those of percsctl: of one snapshot of all hubs (fabric_sight.h), and of the Control service. It
+// asks only while a browser reads, and less often if answers of the fabric cost much.
 #pragma once
 
 #include <atomic>
@@ -49,7 +49,7 @@ class FabricFeed {
 
   void Run();
   void LookAgain();
-  // Null if it takes too long, or there is nothing to be seen.
+  // Null if it takes too long, or there is no run.
   std::shared_ptr<Answer> AskForSight();
   // Whether there were any.
   bool TakeEvents();

@@ -1,5 +1,5 @@
-// What the page is told of a fabric at one virtual time: made once for all who look, from what hubs
-// count anyway.
+// The page's view of a fabric at one virtual time: made once for all browsers, from counters that
+// hubs have anyway.
 #pragma once
 
 #include <chrono>
@@ -20,8 +20,8 @@
 
 namespace percs {
 
-// Of a machine with more nodes the page is told the use of links by supernode (SeenRows), not of
-// each link.
+// Of a machine with more nodes the page gets the use of links by supernode (SeenRows), not of each
+// link.
 inline constexpr std::uint64_t kSeenNodesMax = 512;
 
 // A link as it is named; the same for all of a run.
@@ -55,15 +55,14 @@ struct HubSight {
   bool operator==(const HubSight&) const = default;
 };
 
-// The links and hubs of a machine that the page is told of: none of one with more nodes than
-// kSeenNodesMax.
+// The links and hubs of a machine that the page gets: none for more than kSeenNodesMax nodes.
 class SeenLinks {
  public:
-  // Null for a hub that tells nothing.
+  // Null for a hub without data.
   using SeenStats = absl::FunctionRef<const NodeStats*(NodeId)>;
   // Whether the link is up as far as this end knows.
   using SeenUp = absl::FunctionRef<bool(LinkEnd)>;
-  // HubSight::reroutes of a hub that tells something.
+  // HubSight::reroutes of a hub with data.
   using SeenReroutes = absl::FunctionRef<std::uint64_t(NodeId)>;
 
   explicit SeenLinks(const Topology& topology);

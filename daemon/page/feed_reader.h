@@ -1,5 +1,5 @@
-// What one browser has still to get of the feed. It gets every message in order, or, if it reads
-// too slowly, a snapshot that stands for those it has missed.
+// The unread part of the feed of one browser. It gets every message in order, or, if it reads too
+// slowly, a snapshot that stands for those it has missed.
 //
 // THREAD: the feed pushes from its thread, the HTTP server takes from its own.
 #pragma once

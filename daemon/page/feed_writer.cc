@@ -71,7 +71,7 @@ std::string RanksJson(const std::vector<HubRanks>& hubs, const std::vector<HubRa
   return json.empty() ? "" : "{" + json + "}";
 }
 
-// Those that are not as they were told.
+// Those that changed since the last message.
 std::string HubsJson(const std::vector<std::string>& names, const std::vector<HubSight>& hubs,
                      const std::vector<HubSight>& told) {
   std::string json;
@@ -119,7 +119,7 @@ std::string FeedMessage(std::string_view event, std::string_view data) {
   return fmt::format("event: {}\ndata: {{{}}}\n\n", event, data);
 }
 
-// Whoever reads is told everything of the new run.
+// Readers get everything of the new run.
 void FeedWriter::BeginRun(std::uint64_t run) {
   run_ = run;
   last_event_ = 0;

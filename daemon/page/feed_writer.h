@@ -1,6 +1,6 @@
-// The messages of the feed, from what is seen of a fabric: one `snapshot` of all links, counters
-// and recent events, then a `delta` of what changed since the message before. Whoever looks - the
-// controller for browsers, percsctl at a run in process - fills it from time to time.
+// The messages of the feed, from views of a fabric: one `snapshot` of all links, counters and
+// recent events, then a `delta` of what changed since the message before. The controller (for
+// browsers) or percsctl (for a run in process) fills it from time to time.
 //
 // docs/page.md has the format.
 #pragma once
@@ -27,7 +27,7 @@ class FeedWriter {
   void TakeStatus(const v1::StatusReply& status);
   void TakeSight(FabricSight sight);
   void TakeEvent(const v1::FabricEvent& event);
-  // Links have not been looked at for a while: what passed since is no recent utilisation.
+  // Links have not been read for a while: the traffic since then is no recent utilisation.
   void ForgetRecent();
 
   // A message with what was taken since the last one.
@@ -61,14 +61,14 @@ class FeedWriter {
   void TakeRanks(FabricSight* sight);
   void TakeHubs(FabricSight* sight);
   void TakeInFlight(FabricSight* sight);
-  // Whether what is told of it changed.
+  // Whether its part of a message changed.
   bool Update(const LinkSight& sight, double passed, Link* link) const;
   void AddRow(std::size_t link, std::string* rows) const;
   std::string OutputsOfMatrix() const;
 
   std::uint64_t run_ = 0, last_event_ = 0;
   Time links_at_ = -1;
-  std::string status_, counters_;  // as told last
+  std::string status_, counters_;  // as sent last
   std::shared_ptr<const std::vector<LinkPlace>> places_;
   std::vector<Link> links_;  // as places_
   std::shared_ptr<const std::vector<int>> outputs_;

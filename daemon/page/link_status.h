@@ -1,4 +1,4 @@
-// Links as the Control service tells them: for the controller, and for a run in one process.
+// Links as the Control service lists them: for the controller, and for a run in one process.
 #pragma once
 
 #include <string>
@@ -23,8 +23,8 @@ absl::StatusOr<std::vector<LinkEnd>> LinksAt(const Topology& topology, const std
 // The nodes at the ends of `links`, ascending.
 std::vector<NodeId> EndsOfAll(const Topology& topology, const std::vector<LinkEnd>& links);
 
-// Fills in what `state_of` says of the ends of `links`, each by its lower end; null for a node that
-// tells nothing. `now`: the virtual time of these states.
+// Fills in the state by `state_of` of the ends of `links`, each by its lower end; null for a node
+// without a state. `now`: the virtual time of these states.
 using StateOfNode = absl::FunctionRef<const NodeState*(NodeId)>;
 void ListLinks(const Topology& topology, const P7ihParameters& parameters, Time now,
                const std::vector<LinkEnd>& links, StateOfNode state_of, v1::ListLinksReply* reply);

@@ -1,4 +1,4 @@
-// What the page is told of a fabric that runs in this process: the same as of one over daemons.
+// The page's view of a fabric that runs in this process: the same as of one over daemons.
 #pragma once
 
 #include <chrono>
@@ -25,7 +25,7 @@ class LocalSight {
   // kLookTime of a core by what the look before took: after some calls all have been seen, and
   // counted, each at its own time. Of others, and at the end of the run, as Look.
   FabricSight LookOn(const Fabric& fabric, bool ended);
-  // Without what only wall time tells, but with network management's answer to each fault.
+  // Without wall times, but with network management's response to each fault.
   v1::StatusReply Status(const Fabric& fabric, std::uint64_t windows,
                          std::uint64_t packets_delivered) const;
 

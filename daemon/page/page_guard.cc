@@ -21,7 +21,7 @@ namespace {
 std::string HostOf(const std::string& address) { return address.substr(0, address.rfind(':')); }
 std::string PortOf(const std::string& address) { return address.substr(address.rfind(':') + 1); }
 
-// A name can be pointed at this machine by others; an address in numbers cannot.
+// Others can point a name at this machine, but not a numeric address.
 bool IsNumeric(std::string host) {
   if (host.size() > 2 && host.front() == '[' && host.back() == ']')
     host = host.substr(1, host.size() - 2);
@@ -85,7 +85,7 @@ absl::Status PageGuard::CheckRole(const std::string& method, const std::string& 
   if (entry == nullptr)
     return absl::PermissionDeniedError(fmt::format("no role may call {}", method));
   return absl::PermissionDeniedError(
-      fmt::format("{} is for the role {}; who opens this page has the role {}", method,
+      fmt::format("{} needs the role {}; this page was opened with the role {}", method,
                   entry->roles.ToString(), RoleName(anybody_)));
 }
 

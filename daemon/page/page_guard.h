@@ -1,5 +1,5 @@
-// Who may ask the page's server: no request from a foreign page or over a name that was pointed at
-// this address (DNS rebinding), none without the token of the link, and with TLS only who has the
+// Access to the page's server: no request from a foreign page or through a name that was pointed at
+// this address (DNS rebinding), none without the token of the link, and with TLS only with the
 // certificate of a role that may call the method.
 #pragma once
 
@@ -24,7 +24,7 @@ class PageGuard {
   static constexpr char kTokenHeader[] = "X-Percs-Token";
 
   // `address` is HOST:PORT as bound. `authority` in PEM signs the certificates of callers; "": no
-  // TLS, and whoever has the token may call what `anybody` may.
+  // TLS, and a caller with the token has the roles of `anybody`.
   PageGuard(const std::string& address, std::string token, std::string authority,
             Role anybody = Role::kOperator);
 

@@ -69,7 +69,8 @@ unsigned HttpCode(absl::StatusCode code) {
   }
 }
 
-// The page runs its own files and speaks with its own server, and no other page may hold it.
+// The page runs only its own files and connects only to its own server, and no other page may frame
+// it.
 void AddHeaders(MHD_Response* response, const char* type) {
   const std::pair<const char*, const char*> headers[] = {
       {MHD_HTTP_HEADER_CONTENT_TYPE, type},
@@ -147,7 +148,7 @@ Verdict CheckBody(MHD_Connection* connection) {
                                           "a body of {} bytes; at most {}", bytes, kBodyBytesMax))};
 }
 
-// Everything that can be said of a request by its head.
+// All checks of a request by its head.
 Verdict Check(const PageGuard& guard, MHD_Connection* connection, std::string_view path,
               std::string_view method, std::string* called) {
   const bool look = method == MHD_HTTP_METHOD_GET || method == MHD_HTTP_METHOD_HEAD;

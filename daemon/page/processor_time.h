@@ -1,4 +1,4 @@
-// What a thread has computed.
+// Processor time of a thread.
 #pragma once
 
 #include <chrono>

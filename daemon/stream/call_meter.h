@@ -1,7 +1,7 @@
-// Calls that the gRPC servers of this process answer, by method: how many there were, how they
-// ended, how long they took, how many messages they had. A method that is not in the table of roles
-// counts under the one name `unknown`, so that callers cannot make series. Who is refused before a
-// method begins is counted as a Refusal (credentials.h), not here.
+// Calls to the gRPC servers of this process, by method: their number, codes, durations and
+// messages. A method that is not in the table of roles counts under the one name `unknown`, so that
+// callers cannot make series. A call refused before its method begins is counted as a Refusal
+// (credentials.h), not here.
 //
 // THREAD: everything may be called from any thread; counting takes no lock.
 #pragma once
@@ -52,7 +52,7 @@ class CallRecord {
 
   void Received() { calls_->received.fetch_add(1, std::memory_order_relaxed); }
   void Sent() { calls_->sent.fetch_add(1, std::memory_order_relaxed); }
-  // What was answered; a call of which nothing is heard was cancelled.
+  // The status of the answer; a call without one was cancelled.
   void Ended(grpc::StatusCode code) { code_ = code; }
   grpc::StatusCode code() const { return code_; }
 

@@ -1,5 +1,5 @@
 // One end of a session and the streams that carry it, one after the other. The first message each
-// way is a hello that says who speaks and how much of the session it has.
+// way is a hello with the sender and the number of messages it has received.
 //
 // THREAD: guarded by the process's lock.
 #pragma once
@@ -32,7 +32,7 @@ class Endpoint : public std::enable_shared_from_this<Endpoint<Out, In>> {
   bool has_stream() const { return stream_ != nullptr; }
   std::uint64_t reconnects() const { return attachments_ > 1 ? attachments_ - 1 : 0; }
 
-  // A server's stream whose hello named us: takes the place of an older one, once that has closed.
+  // A server's stream whose hello named us: replaces an older one, once that has closed.
   void Offer(Listener* listener, const Hello& hello);
   // Dialling side.
   void Begin(DialledStream<Out, In>* stream);

@@ -1,5 +1,5 @@
-// The one lock of a process and what is still under way in gRPC's hands: a process may not end
-// before all of that has come back. Reactions, timers and requests all run with the lock held, one
+// The one lock of a process and the number of calls outstanding in gRPC: a process may not end
+// before all of them have come back. Reactions, timers and requests all run with the lock held, one
 // at a time.
 #pragma once
 
@@ -38,7 +38,7 @@ class ProcessMutex {
     if (before_unlock_) before_unlock_();
     mutex_.unlock();
   }
-  // `then` may not let go of the lock.
+  // `then` must not release the lock.
   void BeforeUnlock(std::function<void()> then) PERCS_LOCKED { before_unlock_ = std::move(then); }
 
  private:

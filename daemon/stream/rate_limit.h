@@ -1,7 +1,7 @@
-// How many requests a peer may make: a bucket of tokens for each, which fills all the time and from
-// which every request takes one. A peer is an address without its port, so that all connections of
-// a machine, or of a Unix socket, share a bucket. Who asks beyond that is answered before anything
-// is looked at or waited for, and counted.
+// Limits the requests of a peer: each has a bucket of tokens that fills continuously, and every
+// request takes one. A peer is an address without its port, so that all connections of a machine,
+// or of a Unix socket, share a bucket. A request beyond that is refused before it is read, and
+// counted.
 //
 // THREAD: may be called from any thread.
 #pragma once
@@ -17,7 +17,7 @@
 
 namespace percs {
 
-// Why callers were turned away who asked too much, counted for the whole process.
+// Why callers with too many requests were refused, counted for the whole process.
 enum class Excess : std::uint8_t { kRate, kStreams };
 inline constexpr const char* kExcessNames[] = {"rate", "streams"};
 inline constexpr std::size_t kExcesses = std::size(kExcessNames);

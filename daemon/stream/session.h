@@ -56,9 +56,8 @@ class Session {
     return sent_;
   }
 
-  // From now on nothing leaves, and nothing is acknowledged, before Release: what was decided has
-  // to be saved first, so that no peer ever knows more than what a process that is killed finds
-  // again.
+  // From now on nothing is sent or acknowledged before Release: decisions have to be saved first,
+  // so that no peer ever knows more than a process finds again after it was killed.
   void HoldBack() { held_back_ = true; }
   void Release() {
     released_ = sent_;
@@ -68,8 +67,8 @@ class Session {
   // Something happened since the last Release.
   bool changed() const { return released_ != sent_ || durable_ != received_; }
   bool sends_held_back() const { return held_back_ && released_ != sent_; }
-  // How the session stands, and again in another process: messages queue from `sent` - queue.size()
-  // + 1 on.
+  // State of the session, to continue it in another process: messages queue from `sent` -
+  // queue.size() + 1 on.
   template <class Each>
   void VisitUnacknowledged(Each each) const {
     for (const auto& message : queue_) each(*message);
@@ -85,7 +84,7 @@ class Session {
   bool attached() const { return port_ != nullptr; }
   StreamPort<Out>* port() const { return port_; }
   std::uint64_t received() const { return received_; }
-  // What the other side may forget.
+  // Number up to which the other side may drop its messages.
   std::uint64_t keepable() const { return held_back_ ? durable_ : received_; }
   std::uint64_t sent() const { return sent_; }
   bool all_acknowledged() const { return queue_.empty(); }
@@ -127,7 +126,7 @@ class Session {
     ++received_;
     return true;
   }
-  // Lets a bare acknowledgement go if many messages came and nothing went back.
+  // Sends a bare acknowledgement if many messages arrived and none was sent back.
   void AcknowledgeIfDue() { Pump(); }
 
  private:

@@ -129,7 +129,7 @@ class ServerStream final : public grpc::ServerBidiReactor<In, Out>, public Strea
     const LockGuard guard(lock_->mutex());
     if (ok) listener_->OnWritten();
   }
-  // Ends a stream whose fate is decided outside of OnMessage.
+  // Ends a stream whose end is decided outside of OnMessage.
   void Refuse(const absl::Status& status) PERCS_LOCKED {
     if (finished_) return;
     listener_->OnBroken();
@@ -148,7 +148,7 @@ class ServerStream final : public grpc::ServerBidiReactor<In, Out>, public Strea
  private:
   void End(const grpc::Status& status) PERCS_LOCKED {
     finished_ = true;
-    // A client that disconnected is answered, too, but the answer is lost.
+    // A client that has disconnected gets an answer, too, but it is lost.
     record_.Ended(status.ok() && context_->IsCancelled() ? grpc::StatusCode::CANCELLED
                                                          : status.error_code());
     this->Finish(status);

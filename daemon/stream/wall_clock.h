@@ -1,6 +1,5 @@
-// Wall time as a process sees it: what time it is, and what it is to do later. Everything in a
-// process that waits, waits by the clock of its ProcessLock; the simulator (tests/simulator) has
-// another clock than the machine's.
+// Wall time of a process: the time, and alarms. Everything in a process that waits, waits by the
+// clock of its ProcessLock; the simulator (tests/simulator) has another clock than the machine's.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// What daemons answer to a Collect, as messages and back.
+// Answers of daemons to a Collect, as messages and back.
 #pragma once
 
 #include <cstdint>

@@ -34,7 +34,7 @@ absl::StatusOr<std::shared_ptr<const HubTables>> TablesFromProto(
                                          entry.node(), before ? before->Hash() : 0, entry.hash()));
 }
 
-// One that may still act on a hub that comes back, from then on.
+// A fault that may still act on a hub that rejoins, from then on.
 absl::Status CheckReturning(const FaultAction& action, const RejoinedHubs& rejoined,
                             const Topology& topology, const P7ihParameters& parameters) {
   using Kind = FaultAction::Kind;

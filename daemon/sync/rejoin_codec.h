@@ -1,5 +1,5 @@
-// Hubs that come back in the middle of a run, between controller and daemons (docs/protocol.md, "A
-// place taken again").
+// Hubs that rejoin in the middle of a run, as messages between controller and daemons
+// (docs/protocol.md, "Rejoining").
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -10,7 +10,7 @@ namespace percs {
 
 // `whole`: with what only the process needs that has the hubs.
 void RejoinToProto(const RejoinedHubs& rejoined, bool whole, v1::RejoinCommand* message);
-// INVALID_ARGUMENT for what cannot be; DATA_LOSS for tables that are not those of their hash.
+// INVALID_ARGUMENT for impossible values; DATA_LOSS for tables that do not match their hash.
 absl::StatusOr<RejoinedHubs> RejoinFromProto(const v1::RejoinCommand& message,
                                              const Topology& topology,
                                              const P7ihParameters& parameters);

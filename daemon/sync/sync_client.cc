@@ -74,7 +74,7 @@ void SyncClient::OnJoinReply(const absl::Status& status, const v1::JoinReply& re
   Dial();
 }
 
-// The controller is there, so nothing is given up.
+// The controller is reachable, so it does not give up.
 void SyncClient::WaitForPlace(const std::string& why) {
   if (waiting_for_ != why) {
     waiting_for_ = why;

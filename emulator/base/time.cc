@@ -6,7 +6,7 @@ namespace percs {
 
 std::string FormatTime(Time time, int decimals) {
   if (time >= kNever) return "never";
-  if (time <= -kNever) return "-never";  // the lowest has no opposite
+  if (time <= -kNever) return "-never";  // the lowest value has no negation
   if (time < 0) return "-" + FormatTime(-time, decimals);
   constexpr struct {
     Time picoseconds;

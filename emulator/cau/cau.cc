@@ -14,8 +14,7 @@ constexpr const char* kWithoutUs = "; it continues without this hub";
 
 }  // namespace
 
-// --- Network management
-// ---------------------------------------------------------------------------
+// --- Network management --------------------------------------------------------------------------
 
 absl::Status Cau::SetUp(std::shared_ptr<const TreePlan> plan, const TreeProblem& why) {
   const CauTreeId id = plan->id;
@@ -100,7 +99,7 @@ void Cau::LeaveOut(CauTreeId id, CauListener* listener, const absl::Status& why)
   listener->OnCauTreeDown(id, why);
 }
 
-// Gives the indexes of a tree back. What it had on its way is forgotten.
+// Frees the indexes of a tree and drops its packets in flight.
 void Cau::Drop(CauTreeId id, Tree& tree) {
   for (auto& entry : entries_) {
     if (!entry || entry->tree != id) continue;
@@ -159,8 +158,7 @@ void Cau::TellFailures(CauTreeId id, Tree& tree, const TreeProblem& problem) {
   }
 }
 
-// --- CauPort
-// --------------------------------------------------------------------------------------
+// --- CauPort -------------------------------------------------------------------------------------
 
 absl::Status Cau::Attach(CauTreeId id, CauListener* listener) {
   const auto it = trees_.find(id);
@@ -239,7 +237,7 @@ absl::Status Cau::ExpectReduce(CauTreeId id, std::uint32_t sequence, ReduceOp op
   if (absl::Status status = CheckCauReduction(op, type, size); !status.ok()) return status;
   const auto tree = Usable(id);
   if (!tree.ok()) return tree.status();
-  // It may come after the result: then there is nothing to compare any more.
+  // May come after the result: then there is nothing left to compare.
   const TreeEntry& entry = *entries_[static_cast<std::size_t>((*tree)->participant)];
   if (sequence < entry.next[0] && sequence >= (*tree)->given[0]) {
     (*tree)->given[0] = sequence + 1;
@@ -300,8 +298,7 @@ void Cau::Give(const Tree& tree, CauOperation operation, const CauItem& item) {
   QueueInput({PlaceOf(tree.participant, 0, operation), true, false, 0, item});
 }
 
-// --- The ALU
-// --------------------------------------------------------------------------------------
+// --- The ALU -------------------------------------------------------------------------------------
 
 void Cau::QueueInput(Input&& input) {
   in_free_ = std::max(in_free_, context_.now) + context_.parameters->cau_port_time;
@@ -407,7 +404,7 @@ void Cau::OnOutput() {
     if (TreeEntry* entry = At(output.place)) SendData(*entry, output.place, output.link_sequence);
     return;
   }
-  // A result that was there before its tree failed is right, and is told.
+  // A result that was complete before its tree failed is right, and is reported.
   const auto it = trees_.find(output.tree);
   if (it == trees_.end() || it->second.plan->generation != output.generation ||
       !it->second.listener)

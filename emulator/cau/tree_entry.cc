@@ -120,7 +120,7 @@ bool TreeEntry::FireReduce(Firing* firing, TreeProblem* problem) {
   if (inputs + 1 < count) return false;
   const TreeLink& out = links[static_cast<std::size_t>(missing)];
   if (out.local()) {
-    if (item(0).root != node) return false;  // it is no root, only late
+    if (item(0).root != node) return false;  // not a root, only late
   } else if (!out.channels[kReduceKind].sender.HasRoom()) {
     return false;
   }

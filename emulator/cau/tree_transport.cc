@@ -1,5 +1,4 @@
-// Tree links of a CAU: packets, acknowledgements, retransmission, and questions about reduces that
-// do not come.
+// Tree links of a CAU: packets, acknowledgements, retransmission, and probes about overdue reduces.
 #include <algorithm>
 #include <cstring>
 
@@ -29,8 +28,7 @@ Cau::Arrived Cau::Find(CauTreeId tree, std::uint32_t generation, TreeVertexId he
   return {&entry, PlaceOf(index->second, link, CauOperation::kReduce)};
 }
 
-// --- Arrivals
-// -------------------------------------------------------------------------------------
+// --- Arrivals ------------------------------------------------------------------------------------
 
 std::optional<DropReason> Cau::OnPacket(const PacketHeader& packet) {
   if (down_) return DropReason::kCauDown;
@@ -108,8 +106,7 @@ void Cau::OnProbe(const CauHeader& header, const Arrived& to) {
   if (entry.Contradicts(said, by, &problem)) Fail(entry.tree, problem);
 }
 
-// --- Departures
-// -----------------------------------------------------------------------------------
+// --- Departures ----------------------------------------------------------------------------------
 
 bool Cau::SendPacket(const TreeEntry& entry, int link, const CauHeader& from,
                      const CauPayload* payload) {
@@ -149,7 +146,7 @@ void Cau::SendData(TreeEntry& entry, const Place& place, std::uint32_t link_sequ
   ++context_.stats.Cau(sent->tries > 0 ? CauCounter::kPacketsResent : CauCounter::kPacketsSent);
   sent->deadline = kNever;
   if (SendPacket(entry, place.link, header, &sent->item.payload)) return;
-  sent->deadline = context_.now + Timeout(sent->tries);  // no route: perhaps later
+  sent->deadline = context_.now + Timeout(sent->tries);  // no route now, perhaps later
   Arm(place, channel, sent->deadline);
 }
 
@@ -198,8 +195,7 @@ void Cau::OnEnteredIsr(const PacketHeader& packet) {
   }
 }
 
-// --- Timers
-// ---------------------------------------------------------------------------------------
+// --- Timers --------------------------------------------------------------------------------------
 
 void Cau::Arm(const Place& place, TreeChannel& channel, Time deadline) {
   if (deadline >= channel.timer_at) return;
@@ -228,7 +224,7 @@ void Cau::OnTimer(const Place& place) {
   if (next != kNever) Arm(place, channel, next);
 }
 
-// False if the last try was in vain.
+// False if the last try failed.
 bool Cau::Resend(TreeEntry& entry, const Place& place, TreeChannel& channel) {
   const int tries = context_.parameters->retransmit_tries;
   if (channel.grant_deadline <= context_.now) {
@@ -247,19 +243,17 @@ bool Cau::Resend(TreeEntry& entry, const Place& place, TreeChannel& channel) {
   return true;
 }
 
-// --- Reduces that do not come
-// ---------------------------------------------------------------------
+// --- Reduces that do not come --------------------------------------------------------------------
 
-// Two participants that both take themselves for the root would wait for each other for ever, and
-// so would two that wait for different ones. So who waits for long asks its neighbours what they
-// say.
+// Two participants that both act as root would wait for each other for ever, and so would two that
+// wait for different roots. So a CAU that waits too long probes its neighbours.
 void Cau::Watch(int index, TreeEntry& entry) {
   if (!entry.Declared() || (entry.watched == entry.next[0] && entry.watch_at != kNever)) return;
   const bool running = entry.watch_at != kNever;
   entry.watched = entry.next[0];
   entry.watch_tries = 0;
   entry.watch_at = context_.now + Timeout(0);
-  if (running) return;  // the event that is under way will see the new time
+  if (running) return;  // the pending event will see the new time
   Push(kWatch, entry.watch_at, static_cast<std::uint64_t>(index),
        serials_[static_cast<std::size_t>(index)]);
 }

@@ -15,7 +15,7 @@ void ChipLink::Send(Transfer* t, int beats, bool last, Time arrival) {
   BladeStats& stats = context_->stats;
   stats.link_bytes[from_cell_] += static_cast<std::uint64_t>(beats) * kBeatBytes;
   if (last) ++(t->is_signal ? stats.link_signals : stats.link_dmas)[from_cell_];
-  // In order, so equal times cannot be: two lines never leave at one instant.
+  // In order, so times are never equal: two lines never leave at one instant.
   context_->queue.Push(
       free_ + context_->parameters.link.latency,
       EventKey(EventClass::kLink, from_cell_, last, static_cast<std::uint64_t>(beats)),

@@ -1,4 +1,4 @@
-// What a DMA command must keep to. Every refusal names the rule and what would be right.
+// The rules of DMA commands. Every refusal names the rule and what would be right.
 #include "emulator/cell/mfc.h"
 #include "emulator/cell/spe.h"
 #include "fmt/format.h"

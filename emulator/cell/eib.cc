@@ -69,7 +69,7 @@ void Eib::RequestLine(Transfer* t, int beats, bool last) {
 void Eib::Arbitrate() {
   dirty_ = false;
   Time retry = kNever;
-  // Who was served longest ago goes first.
+  // The unit served longest ago goes first.
   std::array<std::uint8_t, kRequesters> turn;
   int count = 0;
   for (std::uint32_t part = pending_; part != 0; part &= part - 1) {
@@ -104,7 +104,7 @@ bool Eib::Serve(int requester, bool memory_only, Time* retry) {
     lines.pop_front();
     granted = true;
   }
-  // One line of each in turn; one that cannot go lets the next try.
+  // One line of each in turn; if one cannot go, the next one tries.
   auto& transfers = transfers_[requester];
   for (std::size_t tries = transfers.size(); tries > 0; --tries) {
     Transfer* const t = transfers.front();
@@ -185,7 +185,7 @@ bool Eib::TryGrant(const BusLine& line, Time* retry) {
       kept_for_memory_ |= 1u << line.target;
     }
     *retry = std::min(*retry, route.start);
-    // Whoever waits for nothing but a ring keeps its path free of those whose turn comes later.
+    // A unit that waits only for a ring keeps its path free of units whose turn comes later.
     if (route.ring >= 0 && EarliestAtPorts(line, route.hops) <= context_->now) {
       reserved_[route.ring] |= PathOf(line.source, route.hops, route.ring < 2);
     }

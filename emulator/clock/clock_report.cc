@@ -5,9 +5,8 @@
 namespace percs {
 namespace {
 
-// Two clocks set by the same source differ by what each took over with its symbol, one error per
-// link and a picosecond of rounding, and by what their oscillators have drifted from the source's
-// since.
+// Two clocks set by the same source differ by the errors of their symbols (one error per link and a
+// picosecond of rounding), and by the drift of their oscillators from the source's since then.
 Time Bound(const ClockSettings& settings, std::uint32_t depth, Time age) {
   const Time taken_over = 2 * static_cast<Time>(depth) * (settings.error + 1);
   const auto drifted =

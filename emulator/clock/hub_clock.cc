@@ -15,7 +15,7 @@ std::int64_t Either(RandomStream& random, std::int64_t limit) {
   return static_cast<std::int64_t>(random.Below(static_cast<std::uint32_t>(2 * limit + 1))) - limit;
 }
 
-// What an oscillator counts too much in `time`.
+// Excess that an oscillator counts in `time`.
 Time Drift(Time time, std::int64_t ppb) {
   return static_cast<Time>(static_cast<__int128>(time) * ppb / 1'000'000'000);
 }
@@ -53,13 +53,13 @@ void HubClock::SetRole(PortMask role, Time now) {
   if ((role & HubTables::kDeliverHere) == 0) {
     next_symbol_ = kNever;
   } else if (!was_source) {
-    Emit(now);  // its clock continues from what it shows
+    Emit(now);  // its clock continues from its reading
   }
 }
 
 void HubClock::BeginAt(Time now) {
   shown_ = set_at_ = drifts_from_ = now;
-  while (next_sample_ < now) {  // it was not there
+  while (next_sample_ < now) {  // it was lost
     samples_.push_back({});
     next_sample_ = samples_.size() < kSamplesMax ? next_sample_ + settings_.period : kNever;
   }

@@ -128,7 +128,7 @@ std::unique_ptr<Collective> MakeHybridBroadcast(Rank& rank, LeaderLayer leaders,
                                                 std::uint64_t bytes) {
   const TaskPlacement& placement = rank.node().placement();
   const NodeId node = placement.NodeOf(rank.number());
-  // A root that is a leader itself needs no broadcast on its node first, but one like the others at
+  // A root that is a leader itself needs no broadcast on its node first, but like the others one at
   // the end.
   const auto first_here = [placement, node](const CollectiveCall& call) {
     return placement.NodeOf(call.root) == node && placement.LocalOf(call.root) != 0;

@@ -111,7 +111,7 @@ void PlanChainBroadcast(PhaseSchedule& s, std::uint64_t segment) {
   }
 }
 
-// Where a task of a reduction has its sum, and what it sends: its own input if nothing came in.
+// Where a task of a reduction has its sum and its send data: its own input if it received nothing.
 Buffer SumOf(const PhaseSchedule& s) { return s.at_root() ? Buffer::kOutput : Buffer::kScratch; }
 
 // Segments along a chain towards the root, combined on the way.
@@ -202,7 +202,7 @@ void PlanLinearReduce(PhaseSchedule& s) {
   }
 }
 
-// Every task sums up one block while the blocks go round, and then they go round once more.
+// Every task sums up one block while the blocks go round; then the sums go round.
 void PlanRingAllreduce(PhaseSchedule& s) {
   constexpr std::uint64_t kOperandMax = 16;  // blocks end between operands of every type
   s.before.push_back({{Buffer::kInput, 0, s.bytes}, {Buffer::kOutput, 0, s.bytes}});

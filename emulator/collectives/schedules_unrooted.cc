@@ -15,7 +15,7 @@ struct Fold {
       : core(PowerOfTwoUpTo(s.size)), extra(s.me >= core), served(s.me + core < s.size) {}
   const std::uint32_t core;
   const bool extra;   // not among the 2^m
-  const bool served;  // has a partner that is not
+  const bool served;  // its partner is not
 };
 
 Phase Exchange(std::uint32_t partner, const Piece& send, const Piece& receive, Phase::Take take) {

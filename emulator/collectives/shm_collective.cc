@@ -74,8 +74,7 @@ std::string ShmCollective::Waits() const {
                      operations_);
 }
 
-// --- Reduce
-// ---------------------------------------------------------------------------------------
+// --- Reduce --------------------------------------------------------------------------------------
 
 void ShmReduce::Prepare() {
   children_ = Children(me_, call_.root, size_, degree_);
@@ -108,8 +107,7 @@ void ShmReduce::Step() {
   slot(me_).line.Advance(rank_);
 }
 
-// --- Tree broadcast
-// -------------------------------------------------------------------------------
+// --- Tree broadcast ------------------------------------------------------------------------------
 
 void ShmTreeBroadcast::Prepare() {
   children_ = Children(me_, call_.root, size_, degree_);
@@ -145,8 +143,7 @@ void ShmTreeBroadcast::Step() {
   mine.line.Advance(rank_);
 }
 
-// --- Flat broadcast
-// -------------------------------------------------------------------------------
+// --- Flat broadcast ------------------------------------------------------------------------------
 
 // What the buffer holds is the step `buffers_` before this one. The counters of all tasks are read
 // at once: the misses of a thread overlap, but for `line_repeat`.

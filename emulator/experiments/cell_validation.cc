@@ -62,7 +62,7 @@ class CellValidation {
              std::string unit) {
     At(std::move(id), std::move(quantity), published, emulated, std::move(unit), Kind::kRestated);
   }
-  // Nothing is published that is known here.
+  // No published figure is known here.
   void Unpublished(std::string id, std::string quantity, double emulated,
                    std::vector<std::string> other_ids = {}) {
     rows_.push_back({std::move(id), std::move(quantity), PublishedFigure::None(), emulated, "ns",
@@ -320,7 +320,7 @@ void CellValidation::Reductions() {
   for (int n = 3; n <= kSpes; ++n) {
     const double ato = Reduce(kAtoB, n), tree = Reduce(kTtB2, n), three = Reduce(kTtB3, n);
     if (kTie * ato < tree) from = n + 1;
-    if (n >= 6) {  // below, a tree of degree 3 is all but all-to-one, which is best there
+    if (n >= 6) {  // below, a tree of degree 3 is almost all-to-one
       slower += three * kTie >= tree;
     }
     const auto add = [&](const char* name, double ns) {

@@ -73,7 +73,7 @@ bool IsJudged(const ValidationRow& row) {
 }
 
 bool Holds(const ValidationRow& row) {
-  constexpr double kRounding = 1e-9;  // of a figure that lies on the tolerance
+  constexpr double kRounding = 1e-9;  // for a figure at the tolerance
   const double tolerance =
       row.kind == RowKind::kCalibrated ? kCalibratedTolerance : kPredictedTolerance;
   return IsJudged(row) && std::abs(RelativeError(row)) <= tolerance + kRounding;

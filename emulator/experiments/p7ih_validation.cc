@@ -14,7 +14,7 @@ namespace {
 using Kind = RowKind;
 
 constexpr std::uint64_t kKib = 1024, kMib = 1024 * 1024;
-// Calls of root 0 alone would be of a root that is a leader; the loop's later ones are not.
+// With root 0 alone every root would be a leader; later roots of the loop are not.
 constexpr std::uint32_t kFirstRoot = 11;
 
 // The paper prints the third one as 65KB.
@@ -262,8 +262,8 @@ void P7ihValidation::Hybrids() {
   Latency("fig12a.hybrid.4096", "hybrid allreduce, shared memory and CAU, 4096 cores", 0, hybrid,
           Kind::kPredicted);
   if (Wanted("P7IH-037") || Wanted("P7IH-038")) {
-    // As the paper does: the broadcast is that of its figure 7(b), and the reduce is what the
-    // allreduce of figure 7(a) takes longer than that.
+    // As the paper does: the broadcast is that of its figure 7(b), and the reduce is the time of
+    // the allreduce of figure 7(a) minus that.
     const double term = Microseconds(Loop(Operation::kBroadcast, "shm:two-buffers", 1, 32, 4));
     const double both = Microseconds(Loop(Operation::kAllreduce, "shm:tree", 1, 32, 4));
     if (Wanted("P7IH-037")) {

@@ -203,7 +203,7 @@ void Validation::Messages() {
   latency("RR-047.node", "CML latency in a triblade", 16);
 }
 
-// Of an empty message across the chip link of a blade: by how much a longer wire delays it.
+// By how much a longer wire delays an empty message across the chip link of a blade.
 double Validation::Latencies(Protocol protocol) {
   constexpr Time kLonger = 10 * kMicrosecond;
   const auto run = [&](Time longer) {
@@ -243,7 +243,7 @@ void Validation::OneCell() {
   const double reverse = static_cast<double>(sweep->time) * 1e-12;
   Built("RR-049", "Sweep3D on one Cell, reverse acceleration: cell_angle is set so", 0.37, reverse,
         "s");
-  // One iteration is like another.
+  // All iterations take the same time.
   SweepProblem one = problem;
   one.iterations = 1;
   const auto farm = SweepOnAccelerator(*cell::ParametersOfBlade("QS20"), one);

@@ -98,8 +98,8 @@ class SmartmapValidation {
     rows_.push_back(
         {std::move(id), std::move(quantity), std::move(published), emulated, unit, kind, {}});
   }
-  // Whether a search goes on beyond `bytes`. One that only adds up work ends at the figure that is
-  // published.
+  // Whether a search continues beyond `bytes`. If it only estimates work, it ends at the published
+  // figure.
   bool GoesOn(std::uint64_t bytes, std::uint64_t published) const {
     return bytes < (share_.adds_up() ? published : 1u << 20);
   }

@@ -181,8 +181,8 @@ absl::StatusOr<std::vector<Time>> PingWindows(const Scenario& machine, NodeId fr
   return trips;
 }
 
-// Several messages, then all of them have to be there: of RDMA the sender knows by itself, of
-// packets the receiver says so with an immediate send. The first round warms up.
+// Several messages, which must all arrive. For RDMA the sender knows it by itself; for packets the
+// receiver reports it by an immediate send. The first round warms up.
 static absl::StatusOr<double> Stream(const Scenario& machine, NodeId from, NodeId to,
                                      std::uint64_t bytes, const PerfOptions& options, bool both) {
   const std::uint64_t room = static_cast<std::uint64_t>(machine.parameters.windows.operations) - 2;
@@ -191,7 +191,7 @@ static absl::StatusOr<double> Stream(const Scenario& machine, NodeId from, NodeI
     in_flight = std::min(
         in_flight, static_cast<std::uint64_t>(machine.parameters.windows.immediate_buffers) / 2);
   }
-  // Of long messages two are as good as 64.
+  // For long messages two in flight are as good as 64.
   if (bytes > 0) in_flight = std::min(in_flight, std::max<std::uint64_t>(kRoundBytes / bytes, 2));
   in_flight = std::max<std::uint64_t>(in_flight, 1);
   Side a(from, to, bytes, in_flight, options.format), b(to, from, bytes, in_flight, options.format);

@@ -73,8 +73,8 @@ bool ReadPublishedFigure(std::string_view text, PublishedFigure& figure) {
   return true;
 }
 
-// Words of a text in lower case: the same one for what papers name in several ways. A number and
-// the unit behind it are one word, `4096cores`, `64kb`.
+// Words of a text in lower case, with one word for synonyms that papers use. A number and the unit
+// behind it are one word, `4096cores`, `64kb`.
 FigureWords FigureWordsOf(std::string_view text) {
   static const auto& same = *new std::map<std::string, std::string>{
       {"bcast", "broadcast"}, {"shmem", "shm"}, {"65kb", "64kb"},
@@ -116,7 +116,7 @@ bool IsNumberWord(const std::string& word) {
   return std::isdigit(static_cast<unsigned char>(word[0])) != 0;
 }
 
-// Whether every number that the row names stands in the figure's words too.
+// Whether every number of the row is also among the figure's words.
 bool HasNumbersOf(const FigureWords& row, const FigureWords& figure) {
   return std::all_of(row.begin(), row.end(), [&](const std::string& word) {
     return !IsNumberWord(word) || figure.count(word) != 0;
@@ -141,7 +141,7 @@ const ValidationRow* FindRowOf(const std::vector<ValidationRow>& rows, const Wit
     return nullptr;
   }
   const ValidationRow* best = nullptr;
-  std::size_t most = 1;  // one word in common says nothing
+  std::size_t most = 1;  // one common word proves nothing
   bool tie = false;
   for (const ValidationRow& row : rows) {
     if (!row.published.text.empty()) continue;

@@ -1,8 +1,8 @@
-// Registered memory of which a device in a PCI Express port has the bytes (paper 000 section IV-F):
-// RDMA from it and to it, at both ends. A device may be slower than the network, so nothing is
-// taken out of it before it can leave, and whoever writes to it is told to wait: no more than
-// `read_units` x `read_unit_packets` of an operation are on their way or waiting for the device,
-// just as an RDMA read asks for no more. Until that is known, the first flight comes on top.
+// Registered memory whose bytes are in a device in a PCI Express port (paper 000 section IV-F):
+// RDMA from it and to it, at both ends. A device may be slower than the network, so bytes are read
+// from it only when they can leave, and a sender that writes to it gets a signal to wait: no more
+// than `read_units` x `read_unit_packets` of an operation are in flight or waiting for the device,
+// just as an RDMA read requests no more. Packets sent before the signal arrives come in addition.
 #include <algorithm>
 
 #include "emulator/hfi/window_unit.h"
@@ -16,16 +16,15 @@ bool WindowUnit::OnDevice(ContextId context, JobKey job, Address address, std::u
          place->on_device();
 }
 
-// A receiver acknowledges every so many packets. Out of a slow device these take longer than a
-// sender waits before it sends again.
+// A receiver acknowledges only every `ack_every_packets`. Out of a slow device these take longer
+// than the retransmission timeout of the sender.
 bool WindowUnit::AskedLongAgo(Time since) const {
   return context_.now - since >= context_.parameters->retransmit_timeout / 2;
 }
 
-// --- Out of a device, by RDMA write
-// -----------------------------------------------------------------------------
+// --- Out of a device, by RDMA write --------------------------------------------------------------
 
-// False: the packet's bytes are on their way out of the device, or it is not there and the
+// False: the packet's bytes are still being read from the device, or it is unplugged and the
 // operation has ended.
 bool WindowUnit::Fetched(OperationState& op, const MemoryPlace& place, std::uint64_t bytes) {
   if (op.fetched == op.sent) {  // the first one
@@ -52,10 +51,9 @@ void WindowUnit::FetchAhead(OperationState& op, const MemoryPlace& place, std::u
   op.ready_at = std::max(translated, op.device.transfer.done);
 }
 
-// --- Into a device
-// ----------------------------------------------------------------------------------------------
+// --- Into a device -------------------------------------------------------------------------------
 
-// When bytes that have come now are where they belong.
+// When bytes that arrive now are stored.
 Time WindowUnit::StoredAt(ContextId context, JobKey job, Address address, std::uint64_t bytes,
                           DevicePart* part) {
   const Time translated = context_.now + nmmu_.Translate(context, address, bytes);
@@ -106,10 +104,9 @@ void WindowUnit::OnProgress(OperationState& op, const WindowPacket& packet) {
   if (!windows_[op.asked.window].queue.empty()) PumpAt(op.asked.window, context_.now);
 }
 
-// --- Out of a device, for an RDMA read of others
-// ----------------------------------------------------------------
+// --- Out of a device, for an RDMA read of others -------------------------------------------------
 
-// A packet at a time, so that all who read from this port take turns.
+// A packet at a time, so that all reads from this port take turns.
 void WindowUnit::ServeReadOfDevice(const PacketHeader& header, const WindowPacket& packet,
                                    const MemoryPlace& place, const DevicePart& part) {
   const WindowId id = header.destination_window;

@@ -70,7 +70,7 @@ void Hfi::HandOver() {
        rest &= rest - 1) {
     const int index = (first + std::countr_zero(rest)) & (kHfiPorts - 1);
     Port& port = ports_[static_cast<std::size_t>(index)];
-    // A busy port asks again by itself when its packet has entered the ISR.
+    // A busy port requests again by itself when its packet has entered the ISR.
     if (port.free_at > now) continue;
     const PortId hfi_port = static_cast<PortId>(kHfiFirst + index);
     InputBuffer* const queue = ServedQueue(hfi_port, port);

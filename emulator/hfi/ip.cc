@@ -1,7 +1,7 @@
 // Datagrams of the Internet Protocol (paper 000 section IV-B): one packet by way of the FIFOs, or
-// scatter/gather descriptors, with the HFI taking a datagram apart and assembling it again. A
-// datagram of which a part is lost is lost; what is inside of it is the programs' affair. To a
-// multicast group the ISRs replicate it.
+// scatter/gather descriptors, with the HFI taking a datagram apart and assembling it again. If a
+// part of a datagram is lost, the whole is lost; its content is not interpreted. The ISRs replicate
+// datagrams to a multicast group.
 #include <algorithm>
 
 #include "emulator/hfi/window_unit.h"
@@ -101,8 +101,7 @@ std::optional<DropReason> WindowUnit::OnFragment(WindowId id, const PacketHeader
     assembly.until = context_.now + parameters_.reassembly;
     window.ip_receives.pop_front();
     found = assemblies_.insert(assemblies_.end(), assembly);
-    ++context_.work
-          ->unfinished;  // so that a run sees what is lost counted, wherever windows of time end
+    ++context_.work->unfinished;  // so that losses count wherever windows of time end
     Deferred d;
     d.kind = Deferred::Kind::kAssembly;
     Schedule(assembly.until, std::move(d));
@@ -142,7 +141,7 @@ std::optional<DropReason> WindowUnit::Scatter(Assembly& assembly, const PacketHe
   return std::nullopt;
 }
 
-// What is not complete by now is lost; the next datagram gets its place.
+// An incomplete datagram is lost; the next one gets its place.
 void WindowUnit::OnAssemblyTimeout() {
   for (std::size_t i = 0; i < assemblies_.size();) {
     Assembly& a = assemblies_[i];

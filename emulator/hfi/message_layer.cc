@@ -15,8 +15,7 @@ std::uint32_t PacketsFor(std::uint64_t bytes) {
 
 }  // namespace
 
-// --- Sender
-// ---------------------------------------------------------------------------------------
+// --- Sender --------------------------------------------------------------------------------------
 
 void MessageLayer::Send(const MessageRequest& request) {
   Message message;
@@ -189,7 +188,7 @@ void MessageLayer::OnTimer(NodeId destination) {
   RestIfDone(destination);
 }
 
-// By its last try, whatever has come back meanwhile.
+// Its last try decides, whatever has come back meanwhile.
 DropReason MessageLayer::WhyGivenUp(const InFlight& packet) {
   if (!packet.refused) return DropReason::kUnacknowledged;
   return packet.window_down ? DropReason::kWindowDown : DropReason::kNoRoute;
@@ -199,8 +198,8 @@ void MessageLayer::OnAck(const PacketHeader& ack) {
   SenderFlow* const awake = Awake(ack.source);
   if (!awake) return;
   SenderFlow& flow = *awake;
-  // Above 0: the receiver has not heard yet of what was given up. No further than two windows, else
-  // numbers went round.
+  // Above 0: the receiver has not yet learned which packets were given up. At most two windows,
+  // else numbers would wrap around.
   const std::int32_t gap = static_cast<std::int32_t>(flow.given_up - ack.flow_sequence);
   const bool keeps_back = gap > 0 && gap < 2 * kWindow;
   for (std::size_t i = 0; i < flow.in_flight.size(); ++i) {
@@ -272,7 +271,8 @@ void MessageLayer::Retire(NodeId destination, SenderFlow& flow) {
   }
   while (!flow.messages.empty() && flow.messages.front().finished()) {
     const Message message = flow.messages.front();
-    // The packets of a message given up may still be ahead of base; nothing asks for it any more.
+    // The packets of a message that was given up may still be ahead of base; no one needs it any
+    // more.
     flow.messages.front().content = nullptr;  // the ring keeps its slots
     flow.messages.front().payload.Clear();
     flow.messages.pop_front();
@@ -284,8 +284,8 @@ void MessageLayer::Retire(NodeId destination, SenderFlow& flow) {
   Pump(destination, flow);
 }
 
-// The first is sent again, which says what is given up, and answered for all; if it is lost, each
-// has its own timer.
+// Only the first is retransmitted: it says which packets are given up, and its answer covers all.
+// If it is lost, each packet has its own timer.
 void MessageLayer::AskForHeld(NodeId destination, SenderFlow& flow) {
   for (std::size_t i = 0; i < flow.in_flight.size() && flow.in_flight[i].held; ++i) {
     InFlight& packet = flow.in_flight[i];
@@ -327,7 +327,8 @@ void MessageLayer::PeerAnew(NodeId peer) {
   std::vector<Message> over;
   while (!flow.messages.empty()) {
     Message& message = flow.messages.front();
-    // What was acknowledged, but not all before it, the other may have kept back and lost.
+    // The other hub may have held, and lost, a packet that was acknowledged while earlier ones were
+    // not.
     if (!message.operation || !message.finished())
       Fail(peer, flow, message.number, DropReason::kOldIncarnation);
     message.content = nullptr;
@@ -343,8 +344,7 @@ void MessageLayer::PeerAnew(NodeId peer) {
   for (const Message& message : over) Done(peer, message);
 }
 
-// --- Receiver
-// -------------------------------------------------------------------------------------
+// --- Receiver ------------------------------------------------------------------------------------
 
 std::optional<DropReason> MessageLayer::OnData(const PacketHeader& header) {
   if (replies_ >= context_.parameters->reply_queue_packets) return DropReason::kNoReplySlot;
@@ -352,7 +352,7 @@ std::optional<DropReason> MessageLayer::OnData(const PacketHeader& header) {
   const auto kept = ahead_.find(header.source);
   Ahead* ahead = kept == ahead_.end() ? nullptr : kept->second.get();
   bool completed = false;
-  // Over what was given up, and over what waited behind it.
+  // Skips packets that were given up, and delivers those that waited behind them.
   while (static_cast<std::int32_t>(header.flow_base - flow.base) > 0 || BitmapOf(ahead) & 1)
     completed |= AdvanceOver(flow, ahead);
   const std::int32_t place = static_cast<std::int32_t>(header.flow_sequence - flow.base);
@@ -406,7 +406,7 @@ bool MessageLayer::AdvanceOver(ReceiverFlow& flow, Ahead* ahead) {
 bool MessageLayer::Advance(ReceiverFlow& flow, const Received& received) {
   ++flow.base;
   if (received.operation) {
-    flow.broken = false;  // what was broken has ended
+    flow.broken = false;  // the incomplete message has ended
     return false;
   }
   if (received.first) flow.broken = false;

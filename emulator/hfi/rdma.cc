@@ -1,7 +1,7 @@
-// RDMA and atomic updates, at the end that asks and at the end that does (paper 000 section IV-B,
+// RDMA and atomic updates, at the requesting and at the executing end (paper 000 section IV-B,
 // IV-E). Every packet is one of the message layer's, exactly once and in any order, so that writes
-// need no buffer at their target and no update is done twice. Whoever asked hears from the target's
-// HFI that all was done, or what was wrong.
+// need no buffer at their target and no update is done twice. The target's HFI answers the
+// requester that all was done, or what was wrong.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -210,8 +210,8 @@ void WindowUnit::ServeWrite(const PacketHeader& header, const WindowPacket& pack
   incoming.progress = context_.now;
   if (incoming.status == WindowStatus::kOk) incoming.status = status;
   if (incoming.done < packet.length) {
-    // Without the device there is nothing to wait for; what comes yet must not be done when it is
-    // back.
+    // Without the device there is nothing to wait for; packets that still arrive must not take
+    // effect when it is plugged in again.
     if (status == WindowStatus::kNoDevice && !std::exchange(incoming.answered, true)) {
       Answer(header, packet, incoming.status);
     } else if (incoming.paced && !incoming.answered &&
@@ -321,7 +321,7 @@ void WindowUnit::Notify(const PacketHeader& header, const WindowPacket& packet,
 void WindowUnit::OnAnswer(const PacketHeader& header, const WindowPacket& packet,
                           const DevicePart& part) {
   OperationState* op = Operation(packet.request);
-  // Of an operation that has ended meanwhile, or of a hub that was not asked.
+  // For an operation that has ended meanwhile, or from a hub that got no request.
   if (!op || op->ended || header.source != op->asked.node || op->asked.op < WindowOp::kRdmaWrite)
     return;
   op->progress = context_.now;

@@ -1,5 +1,5 @@
-// Injection: operations of a window wait in the order of their issue, and leave packet by packet as
-// fast as the window may inject, its memory is translated, and acknowledgements come.
+// Injection: operations of a window wait in the order of their issue. They leave packet by packet,
+// as fast as the window may inject, memory is translated, and acknowledgements arrive.
 #include <algorithm>
 
 #include "emulator/hfi/window_unit.h"
@@ -52,7 +52,7 @@ WindowStatus WindowUnit::CheckSend(const WindowOperation& asked, Window& window)
     default:
       return WindowStatus::kInvalid;
   }
-  // By way of the send FIFO.
+  // Through the send FIFO.
   if (asked.data.size() > kPacketBytesMax) return WindowStatus::kTooLarge;
   if (!window.send.exists()) return WindowStatus::kNotConfigured;
   if (window.send.full()) return WindowStatus::kSendFifoFull;
@@ -169,7 +169,7 @@ void WindowUnit::Pump(WindowId id) {
       continue;
     }
     if (op.asked.op == WindowOp::kFence) {
-      if (FenceHolds(op, window)) return;  // the end of what it waits for pumps again
+      if (FenceHolds(op, window)) return;  // when the awaited operation ends, it is tried again
       End(op, WindowStatus::kOk);
       continue;
     }
@@ -263,8 +263,7 @@ void WindowUnit::SendReliable(const WindowPacket& packet, NodeId node, WindowId 
   messages_.SendOperation(header);
 }
 
-// --- What becomes of the packets
-// --------------------------------------------------------------------------
+// --- Fate of the packets -------------------------------------------------------------------------
 
 void WindowUnit::OnEnteredIsr(const PacketHeader& header) {
   const auto packet = WindowPacket::ReadFrom(header);
@@ -283,7 +282,7 @@ void WindowUnit::OnOperationDone(std::uint64_t word, std::uint32_t tag, bool del
                                  bool refused) {
   WindowPacket packet;
   packet.type = WindowPacket::TypeOf(word);
-  if (packet.answers()) return;  // whoever waits for an answer that was given up has a timeout
+  if (packet.answers()) return;  // an answer that was given up ends by a timeout
   OperationState* op = Operation(tag);
   PERCS_CHECK(op != nullptr);
   --op->under_way;

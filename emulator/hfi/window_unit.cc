@@ -29,11 +29,10 @@ WindowUnit::WindowUnit(NodeContext& context, Hfi& hfi, MessageLayer& messages,
       listeners_(1),
       next_request_(first_request) {}
 
-// --- Events
-// -------------------------------------------------------------------------------------------
+// --- Events --------------------------------------------------------------------------------------
 
 ListenerId WindowUnit::IdOf(WindowListener* listener) {
-  if (!listener) return 0;  // nobody
+  if (!listener) return 0;  // no listener
   const auto [at, is_new] =
       listener_ids_.try_emplace(listener, static_cast<ListenerId>(listeners_.size()));
   if (is_new) listeners_.push_back(listener);
@@ -58,7 +57,7 @@ void WindowUnit::Schedule(Time at, Deferred&& what) {
 }
 
 void WindowUnit::Tell(Time at, ListenerId listener, bool counted, WindowEvent&& event) {
-  // Until somebody was told, the run is not over: whether it happens must not depend on where
+  // The run is not over until the event has been delivered: whether it is must not depend on where
   // windows of time end.
   if (!counted) ++context_.work->unfinished;
   Deferred d;
@@ -100,8 +99,7 @@ void WindowUnit::OnEvent(const Event& event) {
   if (WindowListener* listener = listeners_[d.listener]) listener->OnWindowEvent(d.event);
 }
 
-// --- Issue
-// --------------------------------------------------------------------------------------------
+// --- Issue ---------------------------------------------------------------------------------------
 
 void WindowUnit::Issue(WindowOperation operation, WindowListener* listener) {
   const ListenerId id = IdOf(listener);
@@ -176,7 +174,7 @@ WindowStatus WindowUnit::Reserve(const WindowOperation& asked, ListenerId listen
                                  WindowEvent* completion) {
   WindowId id = asked.window;
   if (id == kAnyWindow) {
-    // The number of any window is no window's.
+    // kAnyWindow is not the number of a window.
     const auto end = windows_.begin() + std::min<std::ptrdiff_t>(kAnyWindow, std::ssize(windows_));
     const auto free =
         std::find_if(windows_.begin(), end, [](const Window& w) { return !w.reserved; });
@@ -310,8 +308,7 @@ WindowStatus WindowUnit::Join(const WindowOperation& asked, Window& window) {
   return WindowStatus::kOk;
 }
 
-// --- Completion
-// ---------------------------------------------------------------------------------------
+// --- Completion ----------------------------------------------------------------------------------
 
 WindowEvent WindowUnit::CompletionOf(const OperationState& op, WindowStatus status) const {
   WindowEvent event;
@@ -340,8 +337,8 @@ void WindowUnit::End(OperationState& op, WindowEvent&& completion, Time at) {
   EraseIfOver(op);
 }
 
-// What still has packets on their way stays until these are there, so that they are not taken for
-// another's.
+// An operation with packets in flight stays until they arrive, so that they are not taken for those
+// of another operation.
 void WindowUnit::EraseIfOver(OperationState& op) {
   if (op.ended && !op.queued && op.under_way == 0) operations_.erase(op.request);
 }
@@ -351,7 +348,7 @@ OperationState* WindowUnit::Operation(std::uint32_t request) {
   return found == operations_.end() ? nullptr : found->second.get();
 }
 
-// Of its present reservation, in the order of their issue, which no hash decides.
+// Those of its present reservation, in the order of their issue, not in that of a hash.
 std::vector<OperationState*> WindowUnit::OperationsOf(WindowId window) {
   std::vector<OperationState*> found;
   for (const auto& [request, op] : operations_) {
@@ -363,7 +360,7 @@ std::vector<OperationState*> WindowUnit::OperationsOf(WindowId window) {
   return found;
 }
 
-// Longer than whoever answers sends its answer again.
+// Longer than the target repeats its answer.
 Time WindowUnit::AnswerTimeout() const {
   return 2 *
          (context_.parameters->retransmit_timeout << (context_.parameters->retransmit_tries + 1));

@@ -35,7 +35,7 @@ void Isr::AnnounceCredits(PortId port, VcId vc, Time start, Time spacing, int co
   OutputPort& out = outputs_[port];
   if (generation < out.generation) return;
   out.vc[vc].credits.Announce(context_.now, start, spacing, count, generation);
-  // Credits need no event of their own unless somebody waits for them.
+  // Credits need no event of their own unless a packet waits for them.
   if (out.stall_since >= 0 && start < out.wake_at) {
     out.wake_at = start;
     context_.queue.Push(start, EventKey(EventClass::kCredit, port, 0, 0), 0);
@@ -98,7 +98,7 @@ void Isr::RequestOrCommit(InputBuffer& buffer, Packet* p) {
 void Isr::OnRun(Packet* run) {
   const PortId port = run->in;
   if (run->run_generation != outputs_[port].generation) {
-    // Lost on a wire that died: counted where it would have arrived (B.7).
+    // Lost on a wire whose link went down: counted where it would have arrived (B.7).
     context_.CountDrop(DropReason::kLinkDown, run->segment.count, run->run_has_tail ? 1 : 0);
     if (run->segment.first == 0) context_.CountLoss(port, run->header.kind);
     if (run->segment.first == 0 && run->header.traced) [[unlikely]] {
@@ -110,7 +110,7 @@ void Isr::OnRun(Packet* run) {
   InputBuffer& buffer = LinkBuffer(port, run->in_vc);
   if (buffer.held + run->segment.count > buffer.slots) [[unlikely]] {
     ++context_
-          .flits_without_credit;  // the hub before this one is at fault; there is no place for them
+          .flits_without_credit;  // the sending hub is at fault; there is no buffer slot for them
     context_.Release(run);
     return;
   }
@@ -125,7 +125,7 @@ void Isr::OnRun(Packet* run) {
   }
 }
 
-// The receiver's own reckoning, so that it also sees what went wrong on the way.
+// Computed by the receiver itself, so that it also detects errors on the way.
 void Isr::CheckPosition(const InputBuffer& buffer, PacketHeader& header) {
   const bool edge = outputs_[buffer.port].edge;
   const Position here = edge ? kInjected : PositionOf(buffer.port, buffer.vc);
@@ -221,11 +221,10 @@ void Isr::OnInjected(Packet* p) {
   }
 }
 
-// --- Requests
-// -------------------------------------------------------------------------------------
+// --- Requests ------------------------------------------------------------------------------------
 
 // A packet behind another one for the same output requests as soon as that one's tail is committed:
-// the output is busy until the tail has left, so nothing can come of it earlier (B.4).
+// the output is busy until the tail has left, so an earlier request has no effect (B.4).
 void Isr::Advance(InputBuffer& buffer, Packet* p) {
   if (p->requesting) return;
   if (p->header.traced) [[unlikely]]
@@ -324,8 +323,7 @@ void Isr::OnCreditWake(PortId port) {
   dirty_ |= PortBit(port);
 }
 
-// --- Arbitration
-// ----------------------------------------------------------------------------------
+// --- Arbitration ---------------------------------------------------------------------------------
 
 void Isr::Arbitrate() {
   while (dirty_) {
@@ -421,8 +419,7 @@ void Isr::ReturnCredits(InputBuffer& buffer, Time first_free, Time spacing, int 
   if (count > 0) SendCredits(buffer, first_free, spacing, count);
 }
 
-// --- HFI side
-// -------------------------------------------------------------------------------------
+// --- HFI side ------------------------------------------------------------------------------------
 void Isr::ReturnEjectionCredits(PortId port, int flits) {
   AnnounceCredits(port, 0, context_.now + context_.parameters->credit_processing, 0, flits,
                   outputs_[port].generation);

@@ -9,7 +9,7 @@ void Isr::TraceArrival(const Packet& p, bool front) {
 
 void Isr::TraceEntry(const Packet& p) { context_.Tracer().Entered(p, context_.now); }
 
-// A management packet begins to wait for its output, behind those that came before it.
+// A management packet begins to wait for its output, behind earlier ones.
 void Isr::TraceService(Packet* p, bool entered) {
   p->in_vc = p->out_vc = kServiceVc;
   if (entered) {

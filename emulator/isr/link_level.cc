@@ -1,5 +1,5 @@
 // Errors, replay and lanes of links (docs/semantics.md rule 18 and B.8). Nothing here runs for a
-// link that nothing was ever wrong with.
+// link that never had a fault.
 #include "emulator/isr/link_level.h"
 
 #include <algorithm>
@@ -64,8 +64,8 @@ void Isr::SetLanesLost(PortId port, bool out_going, std::uint32_t lanes) {
   SetLanes(port, level);
 }
 
-// What is under way stays ahead of what comes after it: when the latency falls, the next commitment
-// starts late (Transmit).
+// Flits in flight are not overtaken: when the latency falls, the next commitment starts late
+// (Transmit).
 void Isr::SetLatency(PortId port, bool out_going, Time latency) {
   LinkLevel& level = LevelOf(port);
   if (!out_going) {

@@ -1,4 +1,4 @@
-// What a dying and a returning link do to the switch (docs/semantics.md B.7).
+// What a link that goes down or comes up does to the switch (docs/semantics.md B.7).
 #include <algorithm>
 
 #include "emulator/base/check.h"
@@ -91,12 +91,12 @@ void Isr::Drain(InputBuffer& buffer, Packet* p) {
     if (p->announced > p->sent) Wake(buffer, p->out, p->ArrivalOf(p->sent));
     return;
   }
-  // One that had begun is counted at the other end, which has its head.
+  // A packet that had begun is counted at the other end, which has its head.
   if (p->reason == DropReason::kLinkDown && !p->begun && p->out < kLinkPorts)
     context_.CountLoss(p->out, p->header.kind);
   const bool branch = p->branch != 0;
-  // The link that its tail came over may die at this instant, too: then the tail never came, but
-  // nothing of it went on (no port).
+  // The link over which its tail came may go down at this instant, too: then the tail never
+  // arrived, and nothing of it was forwarded (no port).
   if (!buffer.is_queue() && !branch && !p->ended && p->last_segment().last() == now) {
     DepartedFrom(buffer) = {.source = p->header.source,
                             .sequence = p->header.sequence,
@@ -120,7 +120,7 @@ void Isr::LoseArrivals(InputBuffer& buffer) {
     PoisonDeparted(buffer);
     return;
   }
-  // Flits synthesised when the link died before are not on the wire and cannot be lost again.
+  // Flits synthesised when the link went down earlier are not on the wire and cannot be lost again.
   if (p->ended || (p->complete() && p->last_segment().last() < context_.now)) return;
   LoseAnnounced(*p);
   if (p->draining) {
@@ -187,7 +187,7 @@ void Isr::OnMark(const PoisonMark& mark) {
   }
   const Departed& gone = DepartedFrom(buffer);
   if (gone.source != mark.source || gone.sequence != mark.sequence) return;
-  if (gone.out == kNoPort) return;  // nothing of it went on
+  if (gone.out == kNoPort) return;  // nothing of it was forwarded
   if (gone.ejecting) {
     gone.ejecting->tail_marks |= kPoisonMark;
     return;
@@ -238,9 +238,9 @@ void Isr::BeginGeneration(PortId port, std::uint32_t generation) {
   Retrain(port);
 }
 
-// All free slots at once; those of flits committed before and leaving after, at their own times.
-// Flits announced may count on slots that are still to be left: those slots are promised already,
-// earliest first, and return nothing.
+// Grants all free slots at once; slots of flits that were committed before and leave later, at
+// their own times. Announced flits may use slots that are not free yet: those slots are reserved
+// for them, earliest first, and return no credit.
 void Isr::RegrantCredits(InputBuffer& buffer) {
   struct Leaving {
     Time first, spacing;

@@ -42,7 +42,7 @@ void Isr::Replicate(InputBuffer& buffer, Packet* p) {
   }
 }
 
-// A number that no replica of the buffer has: not so many packets fit into it.
+// A number that no replica of the buffer has: fewer packets fit into it.
 std::uint16_t Isr::FreeReplica(const InputBuffer& buffer) const {
   std::uint16_t number = 1;
   const auto taken = [&](const Replica& r) { return r.buffer == &buffer && r.number == number; };
@@ -103,9 +103,9 @@ void Isr::EndBranch(InputBuffer& buffer, const Packet& p, Time leaves) {
   }
 }
 
-// The last branch of a replica has left, or a packet is whole. More than one packet may wait to be
-// whole: after a short flap the next one arrives while the flits that stand for those lost of the
-// one before are still to come (B.7).
+// The last branch of a replica has left, or a packet is whole. Several packets may be incomplete:
+// after a short flap the next one arrives while synthesised flits of the previous one are still to
+// come (B.7).
 void Isr::OnReplicationTimer(InputBuffer& buffer) {
   ReleaseReplicas(buffer);
   for (Packet* p = buffer.head; p;) {

@@ -102,8 +102,9 @@ void FaultService::Recover(Fault& fault, Time now, std::vector<FaultAction>* act
   Schedule(fault, now + ReplayMax());
 }
 
-// Ends what is set at the places of this one, and retrains their links if that may have taken them
-// down, as the end of any fault does; at once and again when no replay can still do so.
+// Ends the faults that are set at the places of this one, and retrains their links if they may be
+// down because of them, as the end of any fault does: at once, and again when no replay can take
+// them down any more.
 void FaultService::Mend(Fault& mending, Time now, std::vector<FaultAction>* actions) {
   bool ended = false;
   for (const FaultAction& place : mending.actions) {
@@ -126,7 +127,7 @@ void FaultService::Mend(Fault& mending, Time now, std::vector<FaultAction>* acti
   Schedule(mending, now + ReplayMax());
 }
 
-// What is set at the place of the action is this fault from now on. Returns the one before, 0 if
+// From now on this fault is the one set at the place of the action. Returns the previous one, 0 if
 // there was none.
 std::uint32_t FaultService::TakePlace(const FaultAction& action, std::uint32_t by, Time now) {
   const auto [place, fresh] = set_.try_emplace(PlaceOf(action), by);
@@ -171,8 +172,8 @@ void FaultService::Finish(Fault& fault, Time now) {
   faults_.erase(fault.status.number);
 }
 
-// A flit that is being replayed when its link is healthy again may still give the link up, so much
-// later at most: `replay_limit` rounds of B.8 on the slowest link there can be, and a picosecond.
+// A flit that is being replayed when its link is healthy again may still give the link up, at most
+// this much later: `replay_limit` rounds of B.8 on the slowest link there can be, and a picosecond.
 Time FaultService::ReplayMax() const {
   Time longest = 0;
   for (const LinkClass link_class :

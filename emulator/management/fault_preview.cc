@@ -66,8 +66,8 @@ class Touched {
   std::set<NodeId> damaged_;
 };
 
-// Those of its links that it takes down. Errors at random may do so too, if replay gives up; nobody
-// can foretell it.
+// Those of its links that it takes down. Random errors may do so too, if replay gives up; that
+// cannot be predicted.
 std::set<Link> TakenDown(const FaultSpec& spec, const std::set<Link>& links,
                          const P7ihParameters& parameters) {
   if (RowOf(spec.kind).cost == FaultCost::kLinksDown) return links;
@@ -90,7 +90,7 @@ std::set<Link> TakenDown(const FaultSpec& spec, const std::set<Link>& links,
   }
 }
 
-// With what is down already.
+// Together with the links that are down already.
 Failures With(const std::set<Link>& links, Failures failures) {
   failures.links.insert(links.begin(), links.end());
   return failures;

@@ -54,7 +54,7 @@ std::vector<FaultAction> ActionsOf(const RejoinedHubs& rejoined, const Topology&
   return actions;
 }
 
-// Nothing of them reaches anybody.
+// No hub receives anything from them.
 void LossRecord::Lose(const LostHubs& lost, NodeId nodes) {
   SeveredHubs& all = severed_.emplace_back(
       SeveredHubs{lost.nodes, std::vector<NodeId>(nodes), /*management=*/true});

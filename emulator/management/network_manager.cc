@@ -8,7 +8,7 @@
 namespace percs {
 namespace {
 
-// What a probe found; the prober itself if the answer names nothing that there is.
+// What a probe found; the prober itself if the answer names a hub or port that does not exist.
 LinkEnd FoundBy(const ControlItem& alert, const Topology& topology) {
   const std::uint64_t node = alert.hash >> 8;
   const auto port = static_cast<PortId>(alert.hash & 0xff);
@@ -92,7 +92,7 @@ NetworkManager::Link NetworkManager::LinkOf(LinkEnd end) const {
   return std::min(Link(end.node, end.port), Link(far.node, far.port));
 }
 
-// What is wired where, as a probe from `end` found it.
+// The wiring, as a probe from `end` found it.
 std::string NetworkManager::Wiring(LinkEnd end, LinkEnd found) const {
   const LinkEnd right = topology_.Peer(end.node, end.port),
                 other = topology_.Peer(found.node, found.port);
@@ -167,8 +167,8 @@ void NetworkManager::OnAlert(const ControlItem& alert) {
   Schedule(std::max(now_, alert.raised + parameters_.detect), Step::kStartPlanning);
 }
 
-// Two cables are swapped with each other, so what one end finds tells of both, and when one is
-// right both are.
+// Two cables are swapped with each other, so the finding of one end applies to both, and when one
+// is right both are.
 void NetworkManager::KeepWiring(const ControlItem& alert) {
   const Link link = LinkOf({alert.source, alert.port});
   if (!alert.up) {
@@ -254,7 +254,7 @@ void NetworkManager::StartPlanning() {
   Schedule(now_ + parameters_.plan, Step::kPlanned);
 }
 
-// Routes lead over links that are up and where they belong.
+// Routes use only links that are up and correctly wired.
 void NetworkManager::FollowLinks() {
   std::set<Link> failed = down_;
   for (const auto& [link, other] : swapped_) failed.insert(link);
@@ -370,7 +370,7 @@ void NetworkManager::Rejoin(const RejoinedHubs& rejoined) {
   for (const NodeId node : rejoined.nodes) {
     lost_.erase(node);
     if (preparing) SendPrepare(node);
-    // A cable that was swapped has been where it belongs since the loss.
+    // A swapped cable has been back in its place since the loss.
     for (auto it = swapped_.begin(); it != swapped_.end();) {
       const auto ends_here = [&](Link link) {
         return link.first == node || topology_.Peer(link.first, link.second).node == node;

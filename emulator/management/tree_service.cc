@@ -81,8 +81,7 @@ std::vector<NodeId> TreeService::Hubs(const TreePlan& plan) const {
   return {hubs.begin(), hubs.end()};
 }
 
-// --- Commands
-// -------------------------------------------------------------------------------------
+// --- Commands ------------------------------------------------------------------------------------
 
 absl::StatusOr<CauTreeId> TreeService::Create(const TreeSpec& spec) {
   if (absl::Status status = CheckTree(topology_, spec); !status.ok()) return status;
@@ -132,7 +131,7 @@ void TreeService::Execute(Time now) {
       --work_->unfinished;  // SetUp counts on
       SetUp(id, TreePlan(*status_[id].plan), TreeProblem(), now);
     }
-    // One that is just being repaired is deleted when that is over.
+    // A tree under repair is deleted when the repair is over.
     if (trees_[id].remove && status_[id].state != TreeState::kSettingUp) {
       trees_[id].remove = false;
       --work_->unfinished;
@@ -143,8 +142,7 @@ void TreeService::Execute(Time now) {
   }
 }
 
-// --- Setting up
-// -----------------------------------------------------------------------------------
+// --- Setting up ----------------------------------------------------------------------------------
 
 void TreeService::Tell(ControlItem::Kind kind, CauTreeId id, NodeId hub, const TreeProblem& why,
                        Time now) {
@@ -210,7 +208,7 @@ void TreeService::Answered(CauTreeId id, Time now) {
               fmt::format("generation {}", status.plan->generation));
   for (const NodeId hub : Hubs(*status.plan)) Tell(ControlItem::Kind::kTreeReady, id, hub, {}, now);
   if (!status.repairs.empty()) status.repairs.back().ready = now + parameters_.management_latency;
-  // What has broken or healed meanwhile.
+  // Links that went down or came up meanwhile.
   Review(now);
   Execute(now);
 }
@@ -226,8 +224,7 @@ void TreeService::Lose(const std::vector<NodeId>& hubs, Time now) {
   Review(now);
 }
 
-// --- Repair
-// ---------------------------------------------------------------------------------------
+// --- Repair --------------------------------------------------------------------------------------
 
 void TreeService::OnAlert(const ControlItem& item, Time now) {
   --work_->unfinished;  // the hub counted it when it raised it
@@ -302,8 +299,8 @@ std::vector<NodeId> TreeService::Reachable(const Tree& tree,
   return best;
 }
 
-// A tree over as many of these nodes as one can be laid over. Where links between them lack, the
-// planner may find none although there is one; then whoever has the fewest links is left out.
+// A tree over as many of these nodes as possible. If links between them are missing, the planner
+// may find none although there is one; then the node with the fewest links is left out.
 absl::StatusOr<TreePlan> TreeService::PlanOver(const Tree& tree, std::vector<NodeId> nodes) const {
   const TreeLinked linked = [&](NodeId a, NodeId b) { return Linked(tree, a, b); };
   while (true) {
@@ -350,7 +347,7 @@ void TreeService::TakeBack(CauTreeId id, Time now) {
     log_->Add(now, "tree_grows", status.name, std::string(ToStatus(why, id, topology_).message()));
   status.problem = {};
   status.repairs.push_back(std::move(repair));
-  // Relays of before that the new one has no use for.
+  // Relays of the previous tree that the new one does not need.
   std::vector<NodeId> left_out;
   const std::vector<NodeId> new_hubs = Hubs(*plan);
   if (!before.empty()) {

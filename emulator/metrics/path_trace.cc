@@ -51,7 +51,7 @@ TraceEvent& PathTracer::Record(const Packet& p, Time now, TraceStep step) {
   event.step = step;
   event.in = p.in;
   event.out = p.out;
-  event.in_vc = IsHfi(p.in) ? 0 : p.in_vc;  // which a packet from an HFI has none of
+  event.in_vc = IsHfi(p.in) ? 0 : p.in_vc;  // a packet from an HFI has none
   event.out_vc = p.out_vc;
   event.flits = p.header.flits;
   return event;

@@ -130,8 +130,7 @@ void BladePrograms::End() {
   over_();
 }
 
-// --- Exchange
-// ---------------------------------------------------------------------------------------
+// --- Exchange ------------------------------------------------------------------------------------
 
 Task<> BladePrograms::Run(Ppe& ppe, const ExchangeProgram& program) {
   const NodeId peer = program.peer;
@@ -231,8 +230,7 @@ void BladePrograms::CheckByPpe(const Part& part) {
   if (!right) ++network_.stats.payload_errors;
 }
 
-// --- Collectives
-// ------------------------------------------------------------------------------------
+// --- Collectives ---------------------------------------------------------------------------------
 
 cell::SpeProgram BladePrograms::LoopProgram() {
   return [this](Spe& spe) { return cell::RunLoop(spe, &*running_); };
@@ -263,7 +261,7 @@ Task<> BladePrograms::Run(Ppe& ppe, const CollectiveProgram& program) {
 
 void BladePrograms::OnSpeDown(int spe) {
   if (spe >= spes_calling_) return;
-  if (spe < spes_started_ && blade_.spe(spe).status().ok()) return;  // it had done its part
+  if (spe < spes_started_ && blade_.spe(spe).status().ok()) return;  // it had completed its part
   BladeProgramResult& result = results_.back();
   result.problem = fmt::format("SPE {} went down; the other SPEs would wait for it for ever", spe);
   result.iterations = *std::min_element(running_->calls.begin(), running_->calls.end());

@@ -249,8 +249,8 @@ void Hub::Trace(const Packet& packet, std::optional<DropReason> drop) {
   }
 }
 
-// The service port has given it out. What the HFIs deliver by now comes first, so that the order of
-// deliveries does not depend on the windows.
+// The service port has delivered it. Deliveries of the HFIs up to now come first, so that the order
+// of deliveries does not depend on the windows.
 void Hub::OnServicePacket(Packet* packet) {
   hfi_.DeliverBefore(context_.now + 1);
   const PacketHeader header = packet->header;
@@ -299,7 +299,7 @@ void Hub::Deliver(const PacketHeader& header) {
   std::uint64_t payload_hash = 0;
   if (header.payload) {
     payload_hash = HashBytes(header.payload.bytes(), header.bytes);
-    // Of CAUs and windows software checks what it gets.
+    // Packets of CAUs and windows are checked by the software that gets them.
     const bool pattern = header.kind == PacketKind::kRaw || header.kind == PacketKind::kData;
     if (pattern) stats.payload_bytes_verified += header.bytes;
     if (pattern && !checks_payload_ && CheckPayload(header) >= 0) ++stats.payload_errors;
@@ -317,8 +317,7 @@ void Hub::Deliver(const PacketHeader& header) {
   }
 }
 
-// --- Commands and network management
-// ---------------------------------------------------------------
+// --- Commands and network management -------------------------------------------------------------
 
 void Hub::Receive(const ControlItem& item) {
   if (item.kind == ControlItem::Kind::kClock) {

@@ -25,7 +25,7 @@ std::pair<EventClass, int> Hub::OrderOf(const FaultAction& action) {
     case FaultAction::Kind::kRewired:
     case FaultAction::Kind::kRetrain:
       return {EventClass::kLink, 1};
-    case FaultAction::Kind::kRejoined:  // when all else is known that keeps it down
+    case FaultAction::Kind::kRejoined:  // when everything else that keeps it down is known
       return {EventClass::kLink, 3};
     default:
       return {EventClass::kLink, 2};
@@ -84,8 +84,7 @@ void Hub::DeclareLost(PortId port, Time at) {
   }
 }
 
-// Network management hears of a change, unless a fault keeps it from that; then it hears when that
-// is over.
+// Raises an alert for a change, unless a fault suppresses alerts; then when that fault is over.
 void Hub::TellLink(PortId port) {
   const bool up = isr_.output(port).up, told_up = (told_down_ & PortBit(port)) == 0;
   if (up == told_up || (faults_ && faults_->Mutes(port))) return;
@@ -97,7 +96,7 @@ void Hub::OnFault(const FaultAction& action, PortId port) {
   if (action.kind == FaultAction::Kind::kResetArbiters) return ResetArbiters();
   if (action.kind == FaultAction::Kind::kPeerAnew) return OnPeerAnew(action.peer.node);
   Tally(action, port);
-  // What one end sends is its own business; the other end only tallies.
+  // The sending end carries it out; the other end only counts.
   if (action.of_sender() && !(action.end == LinkEnd{context_.node, port})) return;
   context_.last_event = context_.now;
   if (!faults_) faults_ = std::make_unique<ActiveFaults>();
@@ -215,8 +214,8 @@ void Hub::ResetArbiters() {
   hfi_.ResetArbiters();
 }
 
-// Unplugged and plugged in elsewhere within one instant: what was on the way is lost, and network
-// management has nothing to hear, as the link is up before and after.
+// Unplugged and plugged in elsewhere within one instant: what was in flight is lost. There is no
+// alert, as the link is up before and after.
 void Hub::Rewire(const FaultAction& action) {
   const PortId port = action.end.port;
   const LinkEnd peer = action.begins ? action.peer : context_.topology->Peer(context_.node, port);

@@ -1,5 +1,5 @@
-// A hub in the place of one that was lost, and what the others make of that (docs/semantics.md rule
-// 21).
+// A hub that rejoins in the place of a lost one, and what other hubs do then (docs/semantics.md
+// rule 21).
 #include "emulator/node/hub.h"
 
 namespace percs {
@@ -7,8 +7,8 @@ namespace {
 
 // Packets of later incarnations are numbered from multiples of this.
 constexpr int kIncarnationShift = 40;
-// Likewise requests of windows, so that no answer, write or datagram of before is taken for one of
-// now.
+// Likewise requests of windows, so that no answer, write or datagram of an earlier incarnation is
+// taken for a new one.
 constexpr int kRequestShift = 26;
 
 }  // namespace

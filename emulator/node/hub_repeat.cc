@@ -1,4 +1,4 @@
-// A workload that a hub runs again, and what of a result is reckoned from its start.
+// A workload that a hub runs again, and results counted from its start.
 #include "emulator/node/hub.h"
 
 namespace percs {
@@ -36,7 +36,7 @@ absl::Status Hub::Repeat(const Scenario& scenario, const Topology& topology, Tim
 void Hub::FoldWorkload(NodeResult* result) {
   result->workload_started = again_ ? again_->started : 0;
   DigestStream digest = again_ ? again_->digest : digest_;
-  // Of what is no sum over time, zero: it says nothing about a part of it.
+  // Values that are not sums over time become zero: they say nothing about a part of the run.
   const auto fold = [&digest](CounterTotal total, std::uint64_t now, auto... before)
       __attribute__((always_inline)) {
     digest.Add(total == CounterTotal::kSum ? (now - ... - before) : 0);

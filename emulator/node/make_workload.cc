@@ -116,7 +116,7 @@ absl::Status CheckDrain(const PatternWorkload& pattern) {
   return absl::OkStatus();
 }
 
-// Messages of a load come with this time between them on average.
+// Mean time between two messages of a load.
 absl::Status CheckGaps(const PatternWorkload& pattern, Time w_flit_time) {
   if (pattern.outstanding > 0 && (pattern.load > 0 || !pattern.reliable)) {
     return absl::InvalidArgumentError(fmt::format(
@@ -197,7 +197,7 @@ absl::StatusOr<std::unique_ptr<HubWorkload>> MakeHubWorkload(const Scenario& sce
                                                              const Topology& topology,
                                                              HubServices& hub) {
   const NodeId node = hub.context().node;
-  // What hubs do among themselves; a blade sends only what a script or its own programs say.
+  // Traffic between hubs; a blade sends only by a script or its own programs.
   if (topology.is_blade(node) && !std::holds_alternative<ScriptedWorkload>(scenario.workload)) {
     return std::unique_ptr<HubWorkload>();
   }

@@ -141,8 +141,7 @@ void ServiceAgent::OnAnswer(const PacketHeader& header, Request& request) {
   const bool right = header.offset == Identity(request.to, at);
   if (!right) ++stats.service_wrong_partner;
   if (request.port == kNoPort) return;
-  const std::uint64_t wrong =
-      right ? 0 : header.offset + 1;  // node 0 and port 0 are something, too
+  const std::uint64_t wrong = right ? 0 : header.offset + 1;  // node 0 and port 0 are valid, too
   if (std::exchange(wrong_[request.port], wrong) != wrong)
     tell_wiring_(request.port, header.offset, right);
 }

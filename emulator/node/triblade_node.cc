@@ -112,7 +112,7 @@ absl::StatusOr<std::unique_ptr<TribladeNode>> TribladeNode::Create(
   return made;
 }
 
-// The hub owns its workload; this one belongs to the node.
+// A hub owns its workload, but this one belongs to the node.
 class TribladeNode::Port : public HubWorkload {
  public:
   explicit Port(TribladeNode* node) : node_(node) {}
@@ -250,7 +250,7 @@ NodeResult TribladeNode::Result() {
   return result;
 }
 
-// A rank that failed is why others wait; of those a few are enough.
+// Others wait because of a rank that failed; a few of them are enough.
 std::vector<cell::SpeInFlight> TribladeNode::DmaInFlight() const {
   std::array<cell::SpeInFlight, cell::kSpes> sums;
   for (int i = 0; i < roadrunner::kBladesPerTriblade; ++i) {
@@ -302,8 +302,7 @@ std::vector<std::string> TribladeNode::Blocked() {
   return blocked;
 }
 
-// --- Programs
-// ---------------------------------------------------------------------------------------
+// --- Programs ------------------------------------------------------------------------------------
 
 Task<> TribladeNode::RunAll(Cml& mpi) {
   co_await mpi.Init();
@@ -348,8 +347,7 @@ Task<> TribladeNode::RunOne(Cml& mpi, const CollectiveProgram& program) {
   }
 }
 
-// --- Network
-// ----------------------------------------------------------------------------------------
+// --- Network -------------------------------------------------------------------------------------
 
 void TribladeNode::SendOut(Message message, Time at) {
   const std::uint64_t token = next_token_++;
@@ -403,7 +401,8 @@ void TribladeNode::TakeIfWhole(Flow& flow, std::uint32_t number) {
   flow.coming.erase(number);
 }
 
-// What the network gave up. The sender of data hears of it; one that waits for an answer cannot.
+// A message that the network gave up. The sender of data is notified; a rank that waits for an
+// answer cannot be.
 void TribladeNode::OnMessageDone(NodeId destination, std::uint32_t number, bool delivered) {
   auto sent = flows_[destination].in_flight.extract(number);
   if (delivered || sent.empty()) return;

@@ -89,8 +89,7 @@ absl::Status Cluster::LaunchAll(const SpeProgramImage& image, RankProgram progra
   return Launch(all, image, std::move(program), {}, std::move(hooks));
 }
 
-// --- Virtual time
-// -----------------------------------------------------------------------------------
+// --- Virtual time --------------------------------------------------------------------------------
 
 const CmlDomain* Cluster::Aborted() const {
   for (const auto& [number, node] : nodes_) {
@@ -179,8 +178,8 @@ Time Cluster::SendUp(int cell, Message message, Time now) {
   return there;
 }
 
-// An Opteron core has a message: to the core of its destination. What cannot arrive is told to its
-// sender.
+// An Opteron core has a message: to the core of its destination. The sender of a message that
+// cannot arrive is notified.
 void Cluster::Forward(std::uint64_t number) {
   Message& message = messages_[number];
   if (options_.send_out && NodeOf(message.origin()) != NodeOf(message.destination())) {
@@ -191,7 +190,7 @@ void Cluster::Forward(std::uint64_t number) {
   const absl::StatusOr<Time> there =
       host_.Mpi(CellOf(message.origin()), CellOf(message.destination()), message.data.size(), now_);
   if (there.ok()) return Schedule(*there, Step::kArrived, number);
-  if (message.kind != Message::Kind::kData) return;  // nor does its sender ever hear of it
+  if (message.kind != Message::Kind::kData) return;  // and its sender is not notified
   message.kind = Message::Kind::kFailed;
   message.data.clear();
   Schedule(now_, Step::kArrived, number);
@@ -262,8 +261,7 @@ void Cluster::ServeAccess(std::uint64_t number) {
 
 PendingCall Cluster::TakeCall(std::uint64_t number) { return std::move(calls_[number].second); }
 
-// --- Results
-// ----------------------------------------------------------------------------------------
+// --- Results -------------------------------------------------------------------------------------
 
 ClusterResult Cluster::Result() {
   ClusterResult result;

@@ -36,8 +36,7 @@ Task<> Cml::Run(std::function<Task<>(Cml&)>* program) {
   }
 }
 
-// --- Calls
-// ------------------------------------------------------------------------------------------
+// --- Calls ---------------------------------------------------------------------------------------
 
 absl::Status Cml::CheckCall(MpiFunction f) const {
   if (!image_.linked[static_cast<std::size_t>(f)]) {
@@ -196,8 +195,7 @@ Task<ReceiveStatus> Cml::PmpiRecv(LsAddress buffer, std::uint32_t bytes, Rank so
   co_return co_await ReceiveFrom(buffer, bytes, source, tag);
 }
 
-// --- Point to point
-// ---------------------------------------------------------------------------------
+// --- Point to point ------------------------------------------------------------------------------
 
 Task<> Cml::SendTo(LsAddress buffer, std::uint32_t bytes, Rank destination, int tag) {
   co_await spe_.Compute(domain_.parameters.cml.call);
@@ -387,8 +385,7 @@ Task<> Cml::GetAll(LsAddress to, cell::EffectiveAddress from, std::uint32_t byte
   co_await spe_.WaitTagAll(kTagMask);
 }
 
-// --- Remote procedure calls
-// -------------------------------------------------------------------------
+// --- Remote procedure calls ----------------------------------------------------------------------
 
 Task<> Cml::Rpc(int number, LsAddress arguments, std::uint32_t argument_bytes, LsAddress result,
                 std::uint32_t result_bytes) {

@@ -116,8 +116,8 @@ Task<> CmlPpe::OnArrived(cell::Ppe& ppe, std::uint64_t number) {
   }
 }
 
-// To the SPE that posted a receive for it: small ones by the PPE itself, large ones for the SPE to
-// get. Then the sender may continue.
+// To the SPE that posted a receive for it: the PPE copies small messages, the SPE gets large ones.
+// Then the sender may continue.
 Task<> CmlPpe::Deliver(cell::Ppe& ppe, Message message) {
   const int spe = SpeOf(message.to);
   const Posted posted = *std::exchange(PostedBy(spe), std::nullopt);
@@ -145,8 +145,7 @@ Task<> CmlPpe::Deliver(cell::Ppe& ppe, Message message) {
   host_.SendUp(cell_, std::move(message), ppe.time());
 }
 
-// --- Remote procedure calls
-// -------------------------------------------------------------------------
+// --- Remote procedure calls ----------------------------------------------------------------------
 
 Task<> CmlPpe::OnRpc(cell::Ppe& ppe, int spe) {
   const std::uint64_t at = layout_.Rpc(spe);

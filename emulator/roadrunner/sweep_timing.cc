@@ -75,7 +75,7 @@ class TimingMachine {
   struct RankState {
     std::int32_t step = 0;
     std::int8_t phase = kReceiveX;
-    bool receiving = false, sending = false;    // it waits in its phase
+    bool receiving = false, sending = false;    // waits in its phase
     Rank peer = -1;                             // of the pending receive or send
     Time since = 0;                             // call of the pending send or receive
     Time posted = 0;                            // the descriptor is where it is looked at
@@ -136,7 +136,7 @@ Rank TimingMachine::Peer(Rank rank, const SweepStep& step, int phase) const {
   return x ? grid_.At(px + d, py) : grid_.At(px, py + d);
 }
 
-// Goes on from the rank's phase until it has to wait or is through.
+// Continues from the rank's phase until it has to wait or is done.
 void TimingMachine::Advance(Rank rank, Time now) {
   RankState& r = At(rank);
   while (r.step < problem_.steps()) {
@@ -178,7 +178,7 @@ void TimingMachine::Exchange(Rank rank, Rank peer, Time now) {
   }
 }
 
-// Both are there: the later one decides when data move.
+// Both have arrived: the later one decides when data move.
 void TimingMachine::Near(Rank sender, Rank receiver) {
   RankState& s = At(sender);
   RankState& r = At(receiver);

@@ -29,8 +29,8 @@ IndirectCheck::Place IndirectCheck::Walk(const Place& place, PortId port) {
   return next;
 }
 
-// Supernodes that every walk from here over the middle one gets to. A walk that goes elsewhere
-// first, or comes to the middle one too late to leave it, gets to none.
+// Supernodes that every walk from here over the middle one reaches. A walk that goes elsewhere
+// first, or reaches the middle one too late to leave it, reaches none.
 bool IndirectCheck::FirstLeg(const Place& place, int middle, Supernodes* reaches) {
   PortMask ports = Choices(place, false, middle);
   if (!ports) return false;

@@ -55,7 +55,7 @@ class GroupCheck {
   absl::Status Visit(NodeId node, PortId in, Position position, int hops) {
     const PortMask entry = tables_[node]->Multicast(group_);
     if (entry == 0) {
-      if (in == kNoPort) return absl::OkStatus();  // members that are missed are told below
+      if (in == kNoPort) return absl::OkStatus();  // members that are missed are reported below
       return Wrong(fmt::format("leads to {}, which has no entry for it", topology_.NodeName(node)));
     }
     if (entry & HubTables::kDeliverHere) {

@@ -120,7 +120,7 @@ absl::Status TableCheck::CheckShapes() const {
   return absl::OkStatus();
 }
 
-// Also entries that no direct walk uses may not lead to what is broken.
+// Entries that no direct walk uses must not lead to failed links either.
 absl::Status TableCheck::CheckNoDeadPorts() const {
   for (NodeId node = 0; node < topology_.hubs(); ++node) {
     if (!live_.hub(node)) continue;
@@ -328,15 +328,15 @@ void TableCheck::MarkUsed(const Place& place, NodeId destination) {
 }
 
 // Tables choose by place and destination supernode, so packets that meet at a place, and hubs that
-// no common landing serves, compete. A pair is given up rightly if every legal path would change an
-// entry that others need, or land where hubs are lost that the source reaches now.
+// no common landing serves, compete. It is correct to give a pair up if every legal path would
+// change an entry that others need, or land where hubs that the source reaches now would be lost.
 bool TableCheck::Improvable(NodeId source, NodeId destination, HubMask served) {
   const int supernode = topology_.supernode_of(destination);
   const HubMask hub = HubBit(topology_.hub_in_supernode(destination));
   const bool inside = supernode == topology_.supernode_of(source);
   if (inside && live_.Within(source, 3) & hub) return true;
   const HubMask required = inside ? hub : served | hub;
-  bool landing = false;  // is there one at all that would do?
+  bool landing = false;  // does any such path exist?
   for (int h = 0; h < topology_.hubs_per_supernode(); ++h) {
     landing = landing || !(required & ~live_.Landing(topology_.node(supernode, h), kD0));
   }

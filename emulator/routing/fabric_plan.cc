@@ -146,7 +146,8 @@ void FabricPlan::PlanPair(int from, int to) {
   std::array<PortMask, 32> own_d{};
   bool closed = true;
   for (const DLink& link : links_) {
-    // A link that lands where some hubs are out of reach serves only those who have no better way.
+    // A link that lands where some hubs are out of reach serves only sources without a better
+    // route.
     const HubMask landing = live_->Landing(topology_.node(to, link.landing), kD0);
     if (std::popcount(landing) < live_->landing_max(to) || (reaches && landing != reaches))
       continue;
@@ -217,7 +218,7 @@ void FabricPlan::PlanDetours() {
   entries_ = detours.Entries();
 }
 
-// The hubs of these entries, and those whose striped tables heed them.
+// The hubs of these entries, and those whose striped tables depend on them.
 void FabricPlan::MarkEntries(const std::vector<TableEntry>& entries) {
   for (const TableEntry& entry : entries) {
     hubs_changed_[entry.node] = true;
@@ -233,7 +234,8 @@ std::vector<FabricPlan::ClosedMiddles> FabricPlan::CloseMiddles() const {
     everywhere.push_back(HubTables::ClosedMiddle(pair.second, pair.first));
   }
   std::vector<ClosedMiddles> all(closed_.size(), everywhere);
-  // Packets that land on a hub without a way on: closed for the supernodes whose links land there.
+  // Packets that land on a hub without an onward route: closed for the supernodes whose links land
+  // there.
   for (const auto& [pair, nodes] : stranded_) {
     if (closed_pairs_.count(pair)) continue;
     for (const NodeId node : nodes) {
@@ -249,7 +251,7 @@ std::vector<FabricPlan::ClosedMiddles> FabricPlan::CloseMiddles() const {
     ClosedMiddles& closed = all[s];
     std::sort(closed.begin(), closed.end());
     closed.erase(std::unique(closed.begin(), closed.end()), closed.end());
-    // What can never be asked for: packets to and over the own supernode.
+    // Never used: packets to and over the own supernode.
     std::erase_if(closed, [s](std::uint32_t c) { return c >> 16 == s || (c & 0xffff) == s; });
   }
   return all;
@@ -319,8 +321,8 @@ std::shared_ptr<const HubTables> FabricPlan::MakeHub(NodeId node) {
   hub->source_indirect = toward;
   for (int p = 0; p < kLinkPorts; ++p) {
     const PortId port = static_cast<PortId>(p);
-    // A direct packet on an L port finds the way to other exit hubs too: one that is under way when
-    // the D link it was sent to dies still has positions left for L1 D1 L2.
+    // A direct packet on an L port finds the way to other exit hubs too: one that is in flight when
+    // its D link goes down still has positions left for L1 D1 L2.
     hub->port_direct[port] = WithDetours(IsL(port) ? toward : landed, node, port);
     hub->port_indirect[port] = IsL(port) ? own_d : toward;
     const NodeId peer = topology_.Peer(node, port).node;
@@ -332,7 +334,7 @@ std::shared_ptr<const HubTables> FabricPlan::MakeHub(NodeId node) {
   return hub;
 }
 
-// Everything goes to the hub the blade is plugged into, as long as that link lives.
+// Everything goes to the hub that the blade is plugged into, as long as that link is up.
 std::shared_ptr<const HubTables> FabricPlan::MakeBlade(NodeId blade) {
   const LinkEnd socket = topology_.BladePeer(blade);
   const bool live = topology_.ExitHub(blade) != kNoNode && live_->hub(socket.node) &&

@@ -82,7 +82,7 @@ void LoadCount::ToHub(const Place& place, NodeId destination, double share) {
   const auto hub = static_cast<std::size_t>(topology_.hub_in_supernode(destination));
   const PortMask ports = Table(place).intra[hub];
   const double next_share = share / std::max(1, std::popcount(ports));
-  // The few routes that leave their supernode to come back are not followed outside.
+  // The few routes that leave their supernode and return are not followed outside it.
   const PortMask inside = ports & (PortBit(kDFirst) - 1);
   Leave(place, inside, next_share * std::popcount(inside),
         [&](const Place& next) { ToHub(next, destination, next_share); });

@@ -29,8 +29,7 @@ std::string CauWindow::LastCall() const {
   return call;
 }
 
-// --- Out
-// ------------------------------------------------------------------------------------------
+// --- Out -----------------------------------------------------------------------------------------
 
 void CauWindow::Contribute(NodeId root, ReduceOp op, OperandType type, const CauPayload& payload,
                            Client* client) {
@@ -86,8 +85,7 @@ void CauWindow::Keep(const Outgoing& call) {
   kept_.push_back(call);
 }
 
-// --- In
-// -------------------------------------------------------------------------------------------
+// --- In ------------------------------------------------------------------------------------------
 
 void CauWindow::AwaitReduced(ReduceOp op, OperandType type, std::uint8_t bytes, Client* client) {
   last_ = CauOperation::kReduce;
@@ -111,7 +109,7 @@ void CauWindow::Await(CauOperation operation, std::uint32_t sequence, Client* cl
 void CauWindow::Queue(CauOperation operation, std::uint32_t sequence, const CauPayload& payload) {
   const auto kind = static_cast<std::size_t>(operation);
   if (state_ == State::kFailed) return;
-  // After a repair: what came before it, too.
+  // After a repair, also of results that came before it.
   const bool had = std::any_of(arrived_[kind].begin(), arrived_[kind].end(),
                                [&](const Arrived& a) { return a.sequence == sequence; });
   const bool waits = waiting_[kind].client && waiting_[kind].sequence == sequence;
@@ -143,12 +141,11 @@ void CauWindow::Hand(int kind) {
   std::exchange(waiting.client, nullptr)->OnCauReceived(payload);
 }
 
-// --- After a repair
-// -------------------------------------------------------------------------------
+// --- After a repair ------------------------------------------------------------------------------
 
 void CauWindow::OnFault(const absl::Status& why) {
   if (state_ == State::kFailed) return;
-  if (!absl::IsUnavailable(why)) {  // calls that do not go together, or the end of the tree
+  if (!absl::IsUnavailable(why)) {  // calls that contradict each other, or the end of the tree
     Failed(why);
     return;
   }
@@ -170,11 +167,11 @@ void CauWindow::OnCauTreeUp(CauTreeId, const std::vector<NodeId>& participants) 
   numbered_ = false;
   early_.clear();
   Rank& leader = node_.local_rank(0);
-  if (participants.front() == node_.hub().context().node) return;  // it hears the others first
+  if (participants.front() == node_.hub().context().node) return;  // it waits for the others first
   leader.Do<&CauWindow::Propose>(leader.Shared(node_.host().cau_send), this, ups_);
 }
 
-// The first operation of a kind that this leader has not had and did not give.
+// The first operation of a kind that this leader has neither received nor given.
 std::uint32_t CauWindow::Missing(int kind) const {
   const auto k = static_cast<std::size_t>(kind);
   std::uint32_t first = waiting_[k].client ? waiting_[k].sequence : given_[k];

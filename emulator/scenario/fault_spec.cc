@@ -84,7 +84,7 @@ constexpr const char* kFieldNames[] = {"",
                                        "drift",
                                        "pcie_port"};
 
-// Every field is given if the kind needs it, and only then; what is mended has no numbers.
+// Every field is given if and only if the kind needs it; a repair has no numbers.
 absl::Status CheckValues(const FaultSpec& spec) {
   const FaultKindRow& row = RowOf(spec.kind);
   const auto extra = [&](const char* field) {
@@ -265,7 +265,7 @@ std::vector<LinkEnd> Senders(const FaultSpec& spec, LinkEnd end, const Topology&
   return {end, far};
 }
 
-// With the number that the fault says, if its kind has one.
+// With the number of the fault, if its kind has one.
 FaultAction ActionOf(const FaultSpec& spec) {
   const FaultKindRow& row = RowOf(spec.kind);
   FaultAction action;
@@ -308,7 +308,7 @@ void AddLinkActions(const FaultSpec& spec, LinkEnd link, const Topology& topolog
                     std::vector<FaultAction>* all) {
   FaultAction action = ActionOf(spec);
   if (action.kind == FaultAction::Kind::kLinkDown) {
-    // By its lower end, so that it is one place by whatever end it is named.
+    // By its lower end, so that both names of a link are one place.
     const LinkEnd far = topology.Peer(link.node, link.port);
     action.end = std::pair(far.node, far.port) < std::pair(link.node, link.port) ? far : link;
     return all->push_back(action);

@@ -175,7 +175,7 @@ Time Fabric::WindowEnd(Time next) const {
 }
 
 void Fabric::RunNodes(Shard& shard, Time end) {
-  // A longer window would run past what other partitions may still send into it.
+  // In a longer window a partition would run past arrivals that others may still send.
   const auto run = [this, end](auto& node) {
     const Time next = node.next_time();
     if (next >= end) return;

@@ -1,4 +1,4 @@
-// Hubs that are lost with their process, and come back.
+// Hubs that are lost with their process, and rejoin.
 #include <algorithm>
 #include <tuple>
 
@@ -79,7 +79,7 @@ void Fabric::Rejoin(const RejoinedHubs& rejoined) {
   Exchange(nullptr);
 }
 
-// The new hubs, and what all of this process are to know of them.
+// The new hubs, and what the other hubs of this process have to know of them.
 void Fabric::TakeBack(const RejoinedHubs& rejoined) {
   const std::vector<Hub*> others = local_;
   for (const NodeId node : rejoined.nodes) {

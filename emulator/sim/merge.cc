@@ -36,7 +36,7 @@ void Utilisation(const Scenario& scenario, const Topology& topology,
   }
 }
 
-// Samples beyond the end of the run depend on the last window, so they count for nothing.
+// Samples beyond the end of the run depend on the last window, so they are left out.
 void Clocks(const Scenario& scenario, const Topology& topology,
             const std::vector<NodeResult>& nodes, DigestStream& digest, RunResult& result) {
   if (!topology.spec().clock) return;
@@ -70,7 +70,7 @@ void CountUndelivered(const PatternWorkload& pattern, const LatencyBatches& batc
   m->created = total.measured_bytes_offered / pattern.message_bytes * packets;
   const std::uint64_t arrived =
       std::accumulate(batches.count.begin(), batches.count.end(), std::uint64_t{0});
-  // Lost hubs count for nothing, but what they had sent may have arrived.
+  // Lost hubs are left out, but packets that they sent may have arrived.
   m->undelivered = m->created - std::min(arrived, m->created);
   const std::uint64_t dropped =
       std::accumulate(total.packets_dropped.begin(), total.packets_dropped.end(), std::uint64_t{0});
@@ -276,7 +276,7 @@ RunResult MergeResults(const Scenario& scenario, const Topology& topology,
                        std::vector<NodeResult> nodes, std::vector<Reroute> reroutes,
                        std::uint64_t windows, const LossRecord& losses) {
   const auto by_node = [](const NodeResult& a, const NodeResult& b) { return a.node < b.node; };
-  // Results are large, and most often in order.
+  // Results are large, and usually in order.
   if (!std::is_sorted(nodes.begin(), nodes.end(), by_node))
     std::sort(nodes.begin(), nodes.end(), by_node);
   RunResult result;

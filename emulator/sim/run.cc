@@ -34,7 +34,7 @@ Standing StandingOf(const Fabric& fabric, bool commanded) {
   return standing;
 }
 
-// What network management has to tell.
+// Events of network management.
 void TakeManagement(Fabric& fabric, RunResult* result) {
   result->trees = fabric.trees();
   result->faults = fabric.faults()->List();
@@ -42,10 +42,10 @@ void TakeManagement(Fabric& fabric, RunResult* result) {
   result->events = fabric.events().After(0, EventLog::kKept, &lost);
 }
 
-// Longer than anything is under way, and any timer runs, when the work is done.
+// Longer than any packet is in flight or any timer runs when the work is done.
 constexpr Time kDrain = 20 * kMillisecond;
 
-// The workload has ended: gives the fabric time to come to rest, and starts it again.
+// The workload has ended: waits until the fabric has drained, and starts it again.
 absl::Status Repeat(Fabric& fabric, const RunOptions& options) {
   const Time at = fabric.now() + kDrain;
   if (options.again == RunOptions::Again::kWithArbitersReset)
@@ -56,7 +56,7 @@ absl::Status Repeat(Fabric& fabric, const RunOptions& options) {
   return fabric.RepeatWorkload(at);
 }
 
-// A command meets what a window of any length has left.
+// A command finds the state that a window of any length has left.
 Time WindowEnd(const RunOptions& options, const Fabric& fabric, Time next) {
   return options.commands.empty() ? fabric.WindowEnd(next) : next + fabric.lookahead();
 }
@@ -135,7 +135,7 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
       return DeadlockError(fabric.topology(), fabric.work_left(), fabric.last_event(),
                            fabric.WaitEdges(), fabric.BlockedPrograms());
     }
-    // Neither programs outside nor a run that is kept open exist here.
+    // There are no outside programs and no held run here.
     PERCS_CHECK(decision == WindowDecision::kOpen);
     Time end = std::min(WindowEnd(options, fabric, next), policy.next_look());
     if (scenario.stop_at > 0) end = std::min(end, scenario.stop_at);

@@ -10,7 +10,7 @@ bool Quiet(const Standing& standing) {
   return standing.next_foreground == kNever && (standing.next == kNever || standing.has_background);
 }
 
-// What lost hubs left undone stays undone: then a run is settled when nothing happens any more.
+// The work of lost hubs stays unfinished: such a run is settled when no event is left.
 bool Settled(const Standing& standing) {
   return !standing.commands_to_come && (standing.whole ? standing.left.done() : Quiet(standing));
 }
@@ -23,7 +23,7 @@ WindowDecision WindowPolicy::Decide(const Standing& standing,
   const bool settled = Settled(standing);
   if (settled && !standing.programs_expected && !standing.kept_open) return WindowDecision::kDone;
   if (stop_at_ > 0 && standing.next >= stop_at_) return WindowDecision::kStopped;
-  // The clock of an idle fabric is paused. What waits for a program is no deadlock.
+  // The clock of an idle fabric is paused. Waiting for a program is no deadlock.
   const bool waits = settled || (standing.programs_expected && !standing.commands_to_come);
   if (waits && Quiet(standing)) return WindowDecision::kIdle;
   if (standing.faults_wait) return WindowDecision::kFaultsWait;

@@ -145,8 +145,7 @@ void IbTree::SetCable(LinkNumber link, bool up) {
   link_down_[static_cast<std::size_t>(Reverse(link))] = !up;
 }
 
-// --- Forwarding
-// -------------------------------------------------------------------------------------
+// --- Forwarding ----------------------------------------------------------------------------------
 
 bool IbTree::Descends(int s, int cu, int leaf) const {
   return UplinkPort(leaf, s) >= 0 && alive(Out(Facing(s, cu), leaf / 2));
@@ -266,8 +265,7 @@ absl::StatusOr<IbPath> IbTree::Route(int from, int to) const {
   }
 }
 
-// --- Names
-// ------------------------------------------------------------------------------------------
+// --- Names ---------------------------------------------------------------------------------------
 
 std::string IbTree::CrossbarName(int crossbar) const {
   const int sw = crossbar / kCrossbarsPerSwitch, x = crossbar % kCrossbarsPerSwitch;

@@ -50,7 +50,7 @@ int EditDistance(std::string_view a, std::string_view b) {
 
 // "a, b or c": the three existing names that take the fewest edits.
 std::string Nearest(std::string_view name, const std::vector<std::string>& existing) {
-  // A name from outside may be any length; what lies beyond the longest real name tells nothing.
+  // A name from outside may have any length; characters beyond the longest real name are ignored.
   name = name.substr(0, 64);
   std::vector<std::pair<int, std::size_t>> ranked;
   ranked.reserve(existing.size());

@@ -52,8 +52,7 @@ CauLoopTask::CauLoopTask(const CauWorkload& workload, CauTreeId tree, std::uint6
   result_.tree = tree;
 }
 
-// --- Life
-// -----------------------------------------------------------------------------------------
+// --- Life ----------------------------------------------------------------------------------------
 
 void CauLoopTask::Start(CauListener* listener) {
   if (const absl::Status status = cau_.Attach(tree_, listener); !status.ok()) return Reject(status);
@@ -98,7 +97,7 @@ void CauLoopTask::OnFailed(const absl::Status& why) {
   }
   result_.reason = std::string(why.message());
   if (state_ == State::kOver) return;
-  if (absl::IsInvalidArgument(why)) return Reject(why);  // it would only happen again
+  if (absl::IsInvalidArgument(why)) return Reject(why);  // it would only fail again
   state_ = State::kWaiting;
 }
 
@@ -110,7 +109,7 @@ void CauLoopTask::OnDown(const absl::Status& why) {
 
 void CauLoopTask::OnUp(const std::vector<NodeId>& participants) {
   if (state_ == State::kStopped) return;
-  // Others may have gone on; then it joins them where they are.
+  // Others may have continued; then it joins them at their step.
   const bool left_out = state_ == State::kLeftOut;
   if (left_out) result_.reason = std::exchange(result_.problem, "");
   asked_ = {left_out ? kNoStep : next_step_, next_step_};
@@ -148,8 +147,7 @@ void CauLoopTask::Agree() {
   Pump();
 }
 
-// --- Steps
-// ----------------------------------------------------------------------------------------
+// --- Steps ---------------------------------------------------------------------------------------
 
 void CauLoopTask::OnTimer() {
   computing_ = false;
@@ -209,7 +207,7 @@ bool CauLoopTask::BeginStep() {
     step.payload = Message(step);
     step.has_payload = true;
   }
-  // Who only contributes is done with the call (paper 003 section 3.6).
+  // A participant that only contributes is done when the call returns (paper 003 section 3.6).
   if (step.kind == CauStep::kReduce && !root) step.done = true;
   open_.push_back(step);
   if (workload_.compute_max > 0) {
@@ -270,8 +268,7 @@ void CauLoopTask::End(Step& step, bool right) {
   ++(right ? result_.steps_right : result_.steps_wrong);
 }
 
-// --- The serial reference
-// -------------------------------------------------------------------------
+// --- The serial reference ------------------------------------------------------------------------
 
 CauPayload CauLoopTask::Contribution(const Step& step, NodeId node) const {
   CauPayload payload;
@@ -318,8 +315,7 @@ std::string CauLoopTask::Blocked() const {
                      context_.topology->NodeName(step.root));
 }
 
-// --- All trees of a hub
-// ---------------------------------------------------------------------------
+// --- All trees of a hub --------------------------------------------------------------------------
 
 absl::Status CauLoop::Check(const CauWorkload& workload, std::size_t trees) {
   for (const CauTreeId tree : workload.trees) {

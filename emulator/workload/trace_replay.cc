@@ -11,7 +11,7 @@
 namespace percs {
 namespace {
 
-// Ends are held below "no event"; a trace that reaches it has long stopped to mean anything.
+// Ends are held below "no event"; a trace that reaches it is meaningless.
 constexpr Time kLast = kNever - 1;
 
 template <typename T>
@@ -175,7 +175,7 @@ void TraceReplay::Advance(Time now, TraceActions& actions) {
 }
 
 void TraceReplay::FinishDue(TraceActions& actions) {
-  PERCS_CHECK(running_.empty() || running_.front().at >= now_);  // else the hub lost a timer
+  PERCS_CHECK(running_.empty() || running_.front().at >= now_);  // otherwise the hub lost a timer
   while (!running_.empty() && running_.front().at == now_) Finish(PopHeap(running_).op, actions);
 }
 

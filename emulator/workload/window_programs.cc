@@ -64,7 +64,7 @@ class WindowPrograms::Runner final : public WindowListener {
     --hub_.context().work->unfinished;
   }
 
-  // False: it has to wait. Moves on by itself.
+  // False: it has to wait. Continues by itself.
   bool Do(const WindowStep& step) {
     switch (step.kind) {
       case WindowStep::Kind::kOperation:

@@ -1,6 +1,6 @@
-// What a node counts, as messages and back. Which counters there are, the tables in
-// emulator/metrics say. A counter stands in the field of its name, or, if there is no such field,
-// in the map `counts` of its message; counters that are zero are left out.
+// What a node counts, as messages and back. The tables in emulator/metrics list the counters. A
+// counter stands in the field of its name, or, if there is no such field, in the map `counts` of
+// its message; counters that are zero are left out.
 #pragma once
 
 #include "absl/status/statusor.h"

@@ -93,7 +93,7 @@ void PathsToProto(const PathLatencies& paths, v1::Measurement* m) {
   }
 }
 
-// A class or a number of hops that this version does not know counts for nothing.
+// A class or a number of hops that this version does not know is ignored.
 PathLatencies PathsFromProto(const v1::Measurement& m) {
   PathLatencies paths;
   for (const v1::PathLatency& from : m.paths()) {

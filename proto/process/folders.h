@@ -11,7 +11,7 @@ namespace percs {
 
 inline constexpr mode_t kPrivateFolder = 0700, kReadableFolder = 0755, kPrivateFile = 0600;
 
-// Makes the folder, and those above it, with at most these rights; what is there stays as it is.
+// Makes the folder, and those above it, with at most these rights; existing ones stay as they are.
 // UNAVAILABLE if it cannot be made.
 absl::Status MakeFolder(const std::string& folder, mode_t mode);
 

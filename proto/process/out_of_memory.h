@@ -1,5 +1,5 @@
-// What becomes of a program, or of a request, that memory does not suffice for: a message, and
-// never an abort without a word.
+// When memory is not sufficient for a program or a request: an error message, and never an abort
+// without one.
 #pragma once
 
 #include <new>

@@ -1,5 +1,5 @@
-// Text that others wrote, where people read it: names are checked, and what is printed cannot act
-// on a terminal or forge a line of a log.
+// Text from outside that people read: names are checked, and printed text cannot control a terminal
+// or forge a line of a log.
 #pragma once
 
 #include <cstddef>

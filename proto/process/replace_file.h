@@ -1,4 +1,4 @@
-// Files that are there whole or not at all.
+// Files that are written as a whole or not at all.
 #pragma once
 
 #include <sys/types.h>
@@ -10,8 +10,8 @@
 namespace percs {
 
 // Writes `text` beside the file (to `path`.next) and puts it in the file's place in one step, on
-// disk: whoever reads it, also after a crash, finds the old file or the new one. The new one has at
-// most the rights of `mode`, from the first moment. UNAVAILABLE.
+// disk: a reader, also after a crash, finds the old file or the new one. The new one has at most
+// the rights of `mode`, from the first moment. UNAVAILABLE.
 absl::Status ReplaceFile(const std::string& path, const std::string& text, mode_t mode = 0666);
 
 // A file that one process at a time holds, until the end of this object or of the process.

@@ -219,7 +219,7 @@ std::optional<Topology> BuildMachine(const v1::Scenario& message, TopologySpec s
     if (status.ok()) continue;
     errors->Add(path(i, status), MessageOf(status));
     good = false;
-    break;  // later ones would be told wrong numbers
+    break;  // errors of later ones would have wrong numbers
   }
   return good ? std::optional(*std::move(topology)) : std::nullopt;
 }

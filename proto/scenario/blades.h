@@ -29,7 +29,7 @@ absl::StatusOr<BladeFault> BuildBladeFault(const v1::Fault& fault, const Topolog
                                            const std::vector<BladeConfig>* blades = nullptr);
 // "blade0:SPE3 down".
 std::string DescribeBladeFault(const BladeFault& fault, const Topology& topology);
-// Whether the last of `faults` is possible after the others: nothing dies twice, and every bus
+// Whether the last of `faults` is possible after the others: no part fails twice, and every bus
 // keeps a ring in each direction. INVALID_ARGUMENT if not.
 absl::Status CheckLastBladeFault(const std::vector<BladeFault>& faults, const Topology& topology);
 

@@ -275,7 +275,7 @@ class Builder {
     return w;
   }
 
-  // False: it is wrong, and so would be what else could be said of the pattern.
+  // False: it is wrong, so further checks of the pattern would be wrong, too.
   bool BuildPermutation(const v1::PatternTraffic& message, const std::string& path,
                         PatternWorkload* w) {
     if (!topology_) return false;

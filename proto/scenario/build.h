@@ -1,5 +1,5 @@
-// From the public message to the machine's own struct: the one translation. Checks what fields
-// alone cannot tell: sizes that fit together, names of nodes and links, times that depend on each
+// From the public message to the machine's own struct: the one translation. Checks that need
+// several fields: sizes that fit together, names of nodes and links, times that depend on each
 // other.
 #pragma once
 
@@ -39,7 +39,7 @@ absl::StatusOr<std::string> ReadTrace(const v1::Trace& trace, const std::string&
 struct Pacing {
   bool live = false;
   Time pace = kMicrosecond;  // virtual time per wall second; 0: do not wait
-  bool idle_holds = false;   // live: with nothing left but faults to come, virtual time stands
+  bool idle_holds = false;   // live: with only faults to come, virtual time is held
 };
 Pacing PacingOf(const v1::Scenario& scenario);
 

@@ -20,7 +20,7 @@ using Record = v1::JournalRecord;
 
 constexpr std::uint64_t kLeaseMax = 7ull * 24 * 3600 * 1000;  // wall milliseconds
 
-// Where to put an answer: in the caller's reply, or in one that nobody reads.
+// The reply to fill: the caller's, or an unused one.
 template <typename Reply>
 class Answer {
  public:
@@ -42,7 +42,7 @@ struct Order {
   const Record& record;
   Fabric& fabric;  // all of it, or the part that the scope says
   Time at;
-  Message* reply;  // null: nobody asked
+  Message* reply;  // null: no caller
   const Topology& topology() const { return fabric.topology(); }
   FaultService& faults() const { return *fabric.faults(); }  // not for Scope::kHubs
 };
@@ -274,7 +274,7 @@ namespace {
 struct CommandRow {
   CommandScope scope = CommandScope::kNone;
   absl::Status (*act)(const Order&) = nullptr;
-  absl::Status (*check)(const Record&, const Fabric&) = nullptr;  // null: nothing to say before
+  absl::Status (*check)(const Record&, const Fabric&) = nullptr;  // null: no check before
 };
 
 #pragma GCC diagnostic push

@@ -1,5 +1,5 @@
-// The commands of a journal: where each acts, what it does, and what its caller is told. The table
-// is in commands.cc. A new command is a row of it, and an rpc with the option `command` in
+// The commands of a journal: where each acts, what it does, and its reply. The table is in
+// commands.cc. A new command is a row of it, and an rpc with the option `command` in
 // percs/v1/control.proto, from which the Control service, percsctl and the Python package have the
 // rest.
 #pragma once
@@ -24,12 +24,12 @@ enum class CommandScope : std::uint8_t {
 };
 CommandScope ScopeOf(v1::JournalRecord::EventCase event);
 
-// What can be said before a command takes effect: INVALID_ARGUMENT or NOT_FOUND for what names no
-// part of this machine, RESOURCE_EXHAUSTED for a lease that is too long.
+// Checks before a command takes effect: INVALID_ARGUMENT or NOT_FOUND for names that are no part of
+// this machine, RESOURCE_EXHAUSTED for a lease that is too long.
 absl::Status CheckCommand(const v1::JournalRecord& record, const Fabric& fabric);
 // What any command does. `fabric` has all nodes and network management, or, as the scope says, one
-// of the two. `answer`: a reply of the command's method, filled unless there is an error; null if
-// nobody asked. Errors as those of the fabric.
+// of the two. `answer`: a reply of the command's method, filled unless there is an error; null
+// without a caller. Errors as those of the fabric.
 absl::Status ActOnFabric(const v1::JournalRecord& record, Fabric& fabric, Time at,
                          google::protobuf::Message* answer = nullptr);
 
@@ -38,8 +38,8 @@ absl::Status ActOnFabric(const v1::JournalRecord& record, Fabric& fabric, Time a
 absl::Status IssueSubmission(const v1::EndpointSubmission& submission, Fabric& fabric, Time at,
                              WindowListener* listener);
 
-// Commands of a journal as a replay takes them, in the order of time: what a daemon that was lost
-// had not got through to others by then is a command of its own.
+// Commands of a journal as a replay takes them, in the order of time: packets of a lost daemon that
+// did not reach others by then are a command of their own.
 std::vector<v1::JournalRecord> ForReplay(const std::vector<v1::JournalRecord>& commands);
 SeveredHubs SeveredFromProto(const v1::SeveredHubs& message);
 LostHubs LostFromProto(const v1::LostDaemon& message, Time at);

@@ -1,5 +1,5 @@
-// What the scenario schema says about itself, for editors and for people. All of it comes from the
-// message descriptors.
+// Descriptions of the scenario schema, for editors and for people. All of it comes from the message
+// descriptors.
 #pragma once
 
 #include <string>

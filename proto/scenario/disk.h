@@ -21,7 +21,7 @@ class Disk {
     virtual ~File() = default;
     // All of `bytes`, or an error; then some of them may be there.
     virtual int Write(const std::string& bytes, std::uint64_t at) = 0;
-    // What was written is there after a failure of the machine.
+    // Makes the written bytes durable after a failure of the machine.
     virtual int Sync() = 0;
     virtual int Truncate(std::uint64_t size) = 0;
   };
@@ -39,11 +39,11 @@ class Disk {
   virtual std::vector<std::pair<std::string, std::uint64_t>> List(const std::string& folder) = 0;
   // Errors as ReadWholeFile.
   virtual absl::StatusOr<std::string> Read(const std::string& path) = 0;
-  // For writing, by the owner alone; made if it is not there. `empty`: what is there goes.
+  // For writing, by the owner alone; made if it is not there. `empty`: drops its content.
   virtual Opened Open(const std::string& path, bool empty) = 0;
   virtual int Rename(const std::string& from, const std::string& to) = 0;
   virtual void Remove(const std::string& path) = 0;
-  // Files that were made in it or renamed are there after a failure of the machine.
+  // Makes files that were created or renamed in it durable after a failure of the machine.
   virtual void SyncFolder(const std::string& folder) = 0;
   // The name of SQLite's VFS for this disk; null: its default.
   virtual const char* vfs() const = 0;

@@ -1,4 +1,4 @@
-// Where each field of a scenario stands in its file, and everything found wrong with it.
+// The place of each field of a scenario in its file, and all errors found.
 #pragma once
 
 #include <map>
@@ -42,7 +42,8 @@ class ErrorList {
   }
   void Add(Mark mark, const std::string& path, std::string what);
   bool empty() const { return errors_.empty(); }
-  // Whether the field or one inside it is already known to be wrong; more words would only confuse.
+  // Whether the field or one inside it is already known to be wrong; more errors would only
+  // confuse.
   bool Has(const std::string& path) const;
   // Whether the field itself is known to be wrong, so that nothing inside it can be checked.
   bool HasExactly(const std::string& path) const;

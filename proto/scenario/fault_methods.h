@@ -1,5 +1,5 @@
-// What the fault methods of the Control service do to the faults of a fabric and what they answer:
-// the same for a fabric of daemons and for the fabric of an MPI program.
+// The fault methods of the Control service and their replies: the same for a fabric of daemons and
+// for the fabric of an MPI program.
 #pragma once
 
 #include <string>

@@ -101,7 +101,7 @@ absl::Status SelectLink(const std::string& link, const std::string& from, const 
   return absl::OkStatus();
 }
 
-// What a file or a command says short: of the fields that it has, the range is checked.
+// A shortcut in a file or a command: the ranges of its fields are checked.
 template <typename Message>
 absl::Status CheckSetting(const Message& from) {
   const SourceMarks marks("fault");

@@ -31,7 +31,7 @@ void FaultToProto(const FaultStatus& fault, const Topology& topology, v1::FaultS
 
 void TimelineToProto(const FaultTimeline& timeline, v1::FaultStatus* message);
 void LossesToProto(const Losses& losses, v1::FaultStatus* message);
-// A fault of a run that is over, with all there is to tell of it.
+// A fault of a run that is over, with its whole state.
 void FaultToProto(const FaultStatus& fault, const RunResult& result, const Topology& topology,
                   v1::FaultStatus* message);
 

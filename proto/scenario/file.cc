@@ -25,7 +25,7 @@ struct Closer {
   ~Closer() { close(fd); }
 };
 
-// Null if it is a file that ends somewhere.
+// Null if it is a regular file.
 const char* Special(const struct stat& file) {
   if (S_ISREG(file.st_mode)) return nullptr;
   if (S_ISDIR(file.st_mode)) return "a directory";
@@ -69,7 +69,7 @@ absl::StatusOr<std::string> ReadWholeFile(const std::string& path, std::uint64_t
     return absl::InvalidArgumentError(fmt::format("{}: is {}; name a file", path, what));
   };
   struct stat file {};
-  // Before it is opened, which may wait, or do something to a device.
+  // Before it is opened, because opening may block, or affect a device.
   if (stat(path.c_str(), &file) == 0 && Special(file)) return no_file(Special(file));
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) {

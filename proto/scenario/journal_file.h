@@ -3,8 +3,8 @@
 //
 // `journal` begins with eight letters, the version of the format and their CRC; then records
 // follow, each a length and a CRC (4 bytes each, little-endian) and a percs.v1.JournalRecord. What
-// is large is kept once, beside it, in `payload-HASH`. A record is there as a whole or not at all:
-// what a crash left half written is cut off when the journal is opened again.
+// is large is kept once, beside it, in `payload-HASH`. A record is written as a whole or not at
+// all: a partial record that a crash left is cut off when the journal is opened again.
 #pragma once
 
 #include <cstdint>
@@ -54,8 +54,7 @@ class JournalFile {
   std::uint64_t last_run() const { return last_run_; }
 
   // All of them, durable when it returns: one write and one sync. RESOURCE_EXHAUSTED above
-  // `size_max` and when the disk is full, UNAVAILABLE for other trouble with it; then nothing was
-  // written.
+  // `size_max` and when the disk is full, UNAVAILABLE for other errors; then nothing was written.
   absl::Status Append(absl::Span<const v1::JournalRecord> records);
   // Returns the name of `bytes`. Errors as Append. Equal bytes are kept once.
   absl::StatusOr<std::uint64_t> Store(const std::string& bytes);

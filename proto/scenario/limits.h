@@ -1,6 +1,6 @@
-// What a scenario may have at most, so that no file and no request asks for memory without bounds.
-// docs/scenario.md lists them; those of a trace's statements are in emulator/workload/goal.h, that
-// of a request in proto/security/channel.h.
+// Limits of a scenario, so that no file and no request takes unbounded memory. docs/scenario.md
+// lists them; those of a trace's statements are in emulator/workload/goal.h, that of a request in
+// proto/security/channel.h.
 #pragma once
 
 #include <cstdint>

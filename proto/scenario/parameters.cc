@@ -69,7 +69,7 @@ void CheckWindows(const WindowParameters& p, ErrorList* errors) {
 }
 
 void ApplyPreset(v1::ManagementPreset preset, P7ihParameters* p) {
-  if (preset != v1::MANAGEMENT_PRESET_MACHINE) return;  // demo is what the struct starts with
+  if (preset != v1::MANAGEMENT_PRESET_MACHINE) return;  // demo: the initial values of the struct
   p->management_latency = kMillisecond;
   p->detect = kMillisecond;
   p->plan = 20 * kMillisecond;

@@ -1,4 +1,4 @@
-// The list of pattern permutation: who sends to whom.
+// The list of the pattern permutation: senders and receivers.
 #pragma once
 
 #include <string>

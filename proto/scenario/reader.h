@@ -20,8 +20,8 @@ struct LoadedScenario {
   std::string directory;  // of the file; relative trace files start here
 };
 
-// Syntax, names, types, units, ranges and required fields; what needs the machine (link names,
-// sizes that do not fit together, the trace) is BuildScenario's.
+// Syntax, names, types, units, ranges and required fields; checks that need the machine (link
+// names, sizes that do not fit together, the trace) are in BuildScenario.
 absl::StatusOr<LoadedScenario> LoadScenarioText(const std::string& text, const std::string& name,
                                                 ScenarioFormat format);
 // By its extension, .yaml .yml .json .textproto or .pbtxt; INVALID_ARGUMENT for another. NOT_FOUND

@@ -35,7 +35,7 @@ class FaultBuilder {
   }
 
  private:
-  // A link that is set up or down, and where the file says so.
+  // A link that is set up or down, and its place in the file.
   struct Cut {
     FaultSpec spec;
     std::string path;

@@ -1,4 +1,4 @@
-// What is told of a run while it is under way: its faults and events, as messages.
+// Faults and events of a run in progress, as messages.
 #pragma once
 
 #include <vector>

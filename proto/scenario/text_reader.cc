@@ -12,7 +12,7 @@ namespace {
 
 using google::protobuf::TextFormat;
 
-// protobuf's message, with what would be right where that can be told.
+// protobuf's message, with the correct form where it is known.
 std::string Explain(const std::string& message) {
   static const std::regex kUnknownField(
       "Message type \"([^\"]+)\" has no field named \"([^\"]+)\".*");

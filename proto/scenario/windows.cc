@@ -82,7 +82,7 @@ class StepBuilder {
     }
   }
 
-  // What goes to others. False: nothing at all.
+  // Steps that send to other hubs. False: something else.
   bool OfPackets(const v1::WindowStep& message) {
     switch (message.kind_case()) {
       case v1::WindowStep::kImmediateSend:

@@ -5,7 +5,7 @@
 namespace percs {
 namespace {
 
-// A peer that is silent for so long is taken for lost: the stream is opened again.
+// A peer that is silent for so long counts as lost: the stream is reopened.
 constexpr int kKeepaliveMs = 20'000;
 constexpr int kReconnectFirstMs = 20, kReconnectMaxMs = 500;
 // What one attempt may take on a busy machine: gRPC gives it the "minimum backoff".

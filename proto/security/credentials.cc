@@ -18,8 +18,8 @@ void Count(Refusal refusal) {
   refusals[static_cast<std::size_t>(refusal)].fetch_add(1, std::memory_order_relaxed);
 }
 
-// gRPC reports no failed handshake (plaintext, another authority), but logs it; nothing
-// else of what it logs is kept, our own messages say it better.
+// gRPC reports no failed handshake (plaintext, another authority), but logs it; its other log lines
+// are dropped, because our own messages are clearer.
 void OnGrpcLog(gpr_log_func_args* line) {
   if (std::strstr(line->message, "Handshake failed") != nullptr) Count(Refusal::kHandshake);
 }
@@ -124,9 +124,8 @@ std::shared_ptr<grpc::ChannelCredentials> Credentials::ForChannel(
 std::shared_ptr<grpc::ServerCredentials> Credentials::ForServer() const {
   if (!encrypted()) return grpc::InsecureServerCredentials();
   CountHandshakes();
-  // gRPC asks for a certificate and sees that its owner has the key; whether it is worth anything
-  // is for RoleCheck to say, in words that the caller gets, where a failed handshake would say
-  // nothing.
+  // gRPC asks for a certificate and sees that its owner has the key; RoleCheck judges it, with an
+  // error that the caller gets, while a failed handshake would say nothing.
   grpc::SslServerCredentialsOptions options(GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_BUT_DONT_VERIFY);
   options.pem_root_certs = identity_->authority;
   options.pem_key_cert_pairs = {{identity_->key, identity_->certificate}};

@@ -1,4 +1,4 @@
-// How a process proves its role and what it asks of others: mutual TLS with an identity
+// How a process proves its role and checks those of others: mutual TLS with an identity
 // (certificate.h), or plaintext without one.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace percs {
 
-// Why callers were turned away, counted for the whole process.
+// Why callers were refused, counted for the whole process.
 enum class Refusal : std::uint8_t { kHandshake, kNoCertificate, kCertificate, kRole, kMethod };
 inline constexpr const char* kRefusalNames[] = {"handshake", "no_certificate", "certificate",
                                                 "role", "method"};

@@ -1,5 +1,5 @@
-// Who may call what. A certificate proves one role; the option `access` of a method says which
-// roles may call it (percs/v1/options.proto).
+// Roles of callers. A certificate proves one role; the option `access` of a method says which roles
+// may call it (percs/v1/options.proto).
 #pragma once
 
 #include <cstdint>

@@ -25,7 +25,7 @@ inline constexpr std::size_t kJournalledBytesMax = 4096;
 
 void OperationToProto(const WindowOperation& operation, v1::EndpointOperation* message);
 // INVALID_ARGUMENT for numbers that no field of an operation holds, RESOURCE_EXHAUSTED for more
-// bytes than kOperationBytesMax; both name the field. Everything else is the HFI's to judge.
+// bytes than kOperationBytesMax; both name the field. The HFI checks everything else.
 absl::StatusOr<WindowOperation> OperationFromProto(const v1::EndpointOperation& message);
 
 void EventToProto(const WindowEvent& event, v1::EndpointEvent* message);

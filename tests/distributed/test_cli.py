@@ -778,8 +778,8 @@ class ControlTest(CliTest):
             self.assertTrue(all(p["destination"] == "sn0-d1-h0" for p in packets))
             self.assertTrue(any(p["deliveries"] for p in packets))
         self.good("step", "1us", "--wait")
-        self.bad(FAILED, "percsctl trace: no packet moves: virtual time is paused; `percsctl "
-                 "resume` and `percsctl step` let it pass", "trace", "--from", "sn0-d1-h0",
+        self.bad(FAILED, "percsctl trace: no packet moves: virtual time is paused; continue it "
+                 "with `percsctl resume` or `percsctl step`", "trace", "--from", "sn0-d1-h0",
                  "--packet", 1000000, "--timeout", "wall:50ms")
         self.good("resume")
         self.good("stop", "--wait")

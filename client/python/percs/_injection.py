@@ -64,7 +64,7 @@ class Injections(Caller):
     def preview_fault(self, id: str = "preview", *, kind: str, link: Optional[str] = None,
                       link_class: Optional[str] = None, in_: Optional[str] = None,
                       to: Optional[str] = None, **fields: Optional[Value]) -> Dict[str, Any]:
-        """What a fault would touch if it began now: places, pairs of hubs, routes, trees, jobs.
+        """What a fault would affect if it began now: places, pairs of hubs, routes, trees, jobs.
 
         Changes nothing. The keywords are those of ``create_fault``.
         """
@@ -77,12 +77,12 @@ class Injections(Caller):
                 for field in preview.DESCRIPTOR.fields}
 
     def get_fault(self, id: str) -> faults.Fault:
-        """A fault that was created by anybody. NotFoundError."""
+        """A fault by its name, created here or elsewhere. NotFoundError."""
         self.call("ListFaults", control_pb2.ListFaultsRequest(id=id), control_pb2.ListFaultsReply)
         return faults.Fault(self, id)
 
     def faults(self) -> pd.DataFrame:
-        """All faults: phase, places, times in ps, how they were answered and what they cost."""
+        """All faults: phase, places, times in ps, response of network management, cost."""
         reply = self.call("ListFaults", control_pb2.ListFaultsRequest(),
                           control_pb2.ListFaultsReply)
         return tables.faults_frame(reply.faults)

@@ -42,7 +42,7 @@ class Run:
         self.lookahead_source = str(raw["lookahead_source"]) if raw else ""
 
     def progress(self, every: float = 0.5) -> Iterator[Progress]:
-        """Until the run ends, about every so many wall seconds; raises what the run ended with."""
+        """Yields a Progress periodically until the run ends; raises the error of the run."""
         request = control_pb2.WatchRunRequest(run=self.number, wall_interval_seconds=every)
         for event in self.fabric.channel.stream("WatchRun", request, control_pb2.RunEvent):
             if event.HasField("progress"):

@@ -81,7 +81,7 @@ class Notification:
 
 
 class Pending:
-    """An operation under way. Dropping it changes nothing."""
+    """An operation in flight. Dropping it has no effect."""
 
     def __init__(self, session: "Session", pieces: int) -> None:
         self._session = session
@@ -96,9 +96,9 @@ class Pending:
             return self._left == 0
 
     def wait(self, seconds: Optional[float] = None) -> Completion:
-        """Blocks until it has ended; raises what it ended with, a WindowError if the hub judged it.
+        """Blocks until it has ended; raises its error, a WindowError if the hub refused it.
 
-        WaitError after so many wall seconds (default: those of the window); it continues then.
+        WaitError after ``seconds`` of wall time (default: those of the window); it continues then.
         """
         self._session.wait(lambda: self._left == 0, seconds)
         if self._error:
@@ -114,7 +114,7 @@ class Pending:
         return f"Pending({how if self.done else 'under way'})"
 
     def cancel(self) -> None:
-        """It ends at once, as cancelled; what was sent already continues in the fabric."""
+        """Ends it at once, as cancelled; what was already sent continues in the fabric."""
         self._session.cancel(self)
 
     # The session's, with its lock held.
@@ -218,7 +218,7 @@ class Session:
         return pending
 
     def wait(self, there: Callable[[], bool], seconds: Optional[float] = None) -> None:
-        """Until it is; WaitError after so many wall seconds. An exclusive program waits with it."""
+        """Until it is; WaitError after ``seconds``. An exclusive program waits with it."""
         end = time.monotonic() + (self.seconds if seconds is None else seconds)
         with self.changed:
             try:
@@ -234,7 +234,7 @@ class Session:
                 self._wants_to_wait = False
 
     def wait_all(self, seconds: Optional[float] = None) -> None:
-        """Until every operation so far has ended, however."""
+        """Waits until every operation so far has ended, with or without an error."""
         def there() -> bool:
             return not any(asked.pending for asked in [*self._waiting, *self._under_way.values()])
         self.wait(there, seconds)

@@ -1,7 +1,7 @@
-"""What goes wrong, as exceptions.
+"""Errors as exceptions.
 
-Every message says what is wrong, where, and what would be right; where a field of a scenario, a
-fault or a call is to blame, the exception has it as ``field``, ``value`` and ``expected``.
+Every message says what is wrong, where, and what would be right; if a field of a scenario, a fault
+or a call is wrong, the exception has it as ``field``, ``value`` and ``expected``.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class CancelledError(PercsError):
 
 
 class WaitError(PercsError, TimeoutError):
-    """It took longer than the caller wanted to wait; what was asked for continues."""
+    """The timeout of the caller is over; the operation continues."""
 
 
 _PLACE = re.compile(r"(?P<file>.+?):(?P<line>\d+):(?P<column>\d+): (?P<rest>.*)", re.S)

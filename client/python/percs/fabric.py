@@ -94,7 +94,7 @@ class Status(Shown):
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Health(Shown):
-    """What is not as it should be, at one virtual time."""
+    """The problems of a fabric, at one virtual time."""
 
     virtual_ps: int
     healthy: bool  # nothing below is wrong
@@ -212,7 +212,7 @@ class Fabric(Injections, Machine):
 
         ``hold``: the run stays when it has no work left, until ``stop``. ``pace``: virtual time per
         wall second, like ``"10us/s"``, or ``"max"``. ``placement``: hubs per daemon.
-        ``wait_endpoints``: virtual time starts when so many programs are attached to windows.
+        ``wait_endpoints``: virtual time starts when this many programs are attached to windows.
         ``timeout``: wall time for building.
         """
         raw = _program.run_json(*self.apply_arguments(
@@ -302,18 +302,18 @@ class Fabric(Injections, Machine):
     def step(self, by: Time, wait: bool = True, seconds: Optional[float] = None) -> int:
         """Advances virtual time by ``"50us"`` or a number of ps, then pauses; returns where, in ps.
 
-        ``wait``: until it is there, at most so many wall ``seconds`` (WaitError).
+        ``wait``: until it is there, for at most ``seconds`` of wall time (WaitError).
         """
         request = control_pb2.StepTimeRequest(by=_fields.time_ps("by", by))
         at = self.call("StepTime", request, control_pb2.PauseReply).at
-        if wait:  # paused there, and not about to be; beyond it somebody resumed it
+        if wait:  # paused there, and not about to be; beyond it another client resumed it
             self._await_time(at + 1, seconds)
         return at
 
     def wait_until(self, at: Time, seconds: Optional[float] = None) -> None:
         """Returns when virtual time is at least ``at`` or is paused, or the run is over.
 
-        WaitError after so many wall ``seconds``.
+        WaitError after ``seconds`` of wall time.
         """
         self._await_time(_fields.time_ps("at", at), seconds)
 
@@ -322,7 +322,7 @@ class Fabric(Injections, Machine):
         while True:
             reply = self.call("Status", control_pb2.StatusRequest(), control_pb2.StatusReply)
             state = tables.state_name(reply.state)
-            # Paused, it may be told as the time of the last thing that happened before.
+            # Paused, it may be reported as the time of the last event before.
             if reply.virtual_time >= until or state not in ("running", "configuring"):
                 return
             if end is not None and time.monotonic() > end:

@@ -1,4 +1,4 @@
-"""Plots of what the other calls give. Each returns the Axes that it drew on.
+"""Plots of the results of other calls. Each returns the Axes that it drew on.
 
 Needs matplotlib, which is imported with the first plot.
 """

@@ -17,8 +17,8 @@ NAN = math.nan
 class Latency:
     """Of packets or messages, in virtual nanoseconds; NaN where there is no sample.
 
-    There is none if nothing arrived, or if the network was saturated: then latencies only say for
-    how long it was measured. Quantiles are right within 12.5 %.
+    There is none if nothing arrived, or if the network was saturated: then latencies only depend on
+    the length of the measurement. Quantiles are right within 12.5 %.
     """
 
     count: int
@@ -57,7 +57,7 @@ def _flatten(value: Any, before: str = "") -> Dict[str, Any]:
 
 
 class Result(Shown):
-    """What a run gave. ``raw`` is the whole report, by the names of docs/cli.md."""
+    """The result of a run. ``raw`` is the whole report, by the names of docs/cli.md."""
 
     def __init__(self, raw: Dict[str, Any]) -> None:
         self.raw = raw

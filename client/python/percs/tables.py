@@ -177,7 +177,7 @@ _FAULT_TIMES = ("injected_at", "recovered_at", "next_at", "detected_at", "alerte
 
 
 def fault_row(fault: fault_pb2.FaultStatus) -> Dict[str, Any]:
-    """A fault: phase, places, times in ps, how it was answered and what it cost; NaN: not (yet)."""
+    """A fault: phase, places, times in ps, response, cost; NaN: not (yet)."""
     row: Dict[str, Any] = {"id": fault.id, "number": fault.number, "kind": fault.kind,
                            "phase": fault.phase, "seed": fault.seed, "selected": fault.selected,
                            "targets": list(fault.targets), "selected_at_ps": fault.selected_at,

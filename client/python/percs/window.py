@@ -1,8 +1,8 @@
 """A window of the Host Fabric Interface of a hub, for a program of your own (docs/endpoint.md).
 
 The program runs in wall time, the hub in virtual time. Operations are sent to the percsd of the hub
-and take effect at the beginning of the next window of virtual time. All calls but those that say so
-return at once, with a Pending.
+and take effect at the beginning of the next window of virtual time. A call returns a
+Pending at once, unless its text says that it blocks.
 """
 
 from __future__ import annotations
@@ -129,21 +129,21 @@ class Window:
 
     @property
     def now_ps(self) -> int:
-        """Virtual time of the last thing that was heard."""
+        """Virtual time of the last event received."""
         return self._session.now_ps
 
     @property
     def reconnects(self) -> int:
-        """How often the stream was opened again."""
+        """How often the stream was reopened."""
         return self._session.dials - 1
 
     @property
     def error(self) -> Optional[errors.PercsError]:
-        """Why the window is not ours any more; None while it is."""
+        """Why the window was lost; None while the program has it."""
         return self._session.ended
 
     def find(self, hub: Union[int, str]) -> int:
-        """Number of a hub or of a multicast group. NotFoundError names what is like it."""
+        """Number of a hub or of a multicast group. NotFoundError suggests similar names."""
         if isinstance(hub, int):
             return hub
         if hub not in self._nodes:
@@ -154,7 +154,7 @@ class Window:
         return self._nodes[hub]
 
     def detach(self, seconds: Optional[float] = None) -> None:
-        """Blocks until the window is released; what is under way ends as cancelled."""
+        """Blocks until the window is released; operations in flight end as cancelled."""
         self._session.detach(seconds)
 
     def close(self) -> None:
@@ -265,7 +265,7 @@ class Window:
                context: Optional[int] = None, notify: bool = False) -> Pending:
         """Up to four updates as one group: all once, in this order, or none.
 
-        ``atomic(...).wait().values`` are the values before, of those that fetch.
+        ``atomic(...).wait().values`` are the previous values, of those that fetch.
         """
         kinds = _fields.choices_of(windows_pb2.DESCRIPTOR.enum_types_by_name["AtomicOperation"])
         operation = self._operation(Operation.OP_ATOMIC, node=self.find(hub), peer_window=window,
@@ -284,14 +284,14 @@ class Window:
         return self._session.ask([operation])
 
     def fence(self, *, writes: bool = True, reads: bool = True) -> Pending:
-        """Ends when the operations of these kinds before it have; what follows begins then."""
+        """Ends when earlier operations of these kinds have ended; later operations begin then."""
         return self._session.ask([self._operation(Operation.OP_FENCE, fence_writes=writes,
                                                   fence_reads=reads)])
 
     # --- What comes
 
     def receive(self, seconds: Optional[float] = None) -> Packet:
-        """The next packet in the receive FIFO. Blocks; WaitError after so many wall seconds.
+        """The next packet in the receive FIFO. Blocks; WaitError after ``seconds`` of wall time.
 
         Slots are returned half a FIFO at a time: count on half of them.
         """
@@ -314,7 +314,7 @@ class Window:
         return one
 
     def wait_all(self, seconds: Optional[float] = None) -> None:
-        """Blocks until every operation so far has ended, however."""
+        """Blocks until every operation so far has ended, with or without an error."""
         self._session.wait_all(seconds)
 
     def __repr__(self) -> str:

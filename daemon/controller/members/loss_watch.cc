@@ -10,8 +10,8 @@ namespace percs {
 double WallSeconds(LossWatch::Wall time) { return static_cast<double>(time.count()) / 1000; }
 
 void LossWatch::Look(Clock::time_point now, const Rules& rules) {
-  // A pause of this process says nothing about others. What arrived meanwhile is heard after this
-  // look, so the next one decides; that one does so even when it is late itself.
+  // A pause of this process says nothing about others. Messages that arrived meanwhile are read
+  // after this look, so the next look decides, even if it is late itself.
   const Wall since = std::chrono::duration_cast<Wall>(now - looked_.value_or(now));
   const bool late = since > kLateAfter;
   Rules at_this_look = rules;
@@ -33,8 +33,8 @@ void LossWatch::LookAt(std::uint32_t place, Wall passed, const Rules& rules) {
     state = {};
     return;
   }
-  // What counts begins when the daemon was first seen silent, and again when its connection is
-  // back.
+  // Silence counts from the time when it was first noticed, and again from the time when the
+  // connection is back.
   if (!state.silent || state.connected != seen.connected) {
     state = {};
     passed = Wall(0);

@@ -1,10 +1,10 @@
 // Decides when a daemon is missing and when it is lost (docs/faults.md, "Lost daemons"). A daemon
 // is silent while it has no connection, or while something is awaited of it and it does not answer.
-// After kMissingAfter of silence it is missing: whoever waits for it is told so. After the deadline
-// it is lost. A batch run has no deadline unless it is given one.
+// After kMissingAfter of silence it is missing: calls that wait for it get an error. After the
+// deadline it is lost. A batch run has no deadline unless it is given one.
 //
 // Silence counts only while this process is scheduled and can decide: while its state cannot be
-// kept, its questions do not leave, and what it decides is not in force.
+// saved, its messages are not sent, and its decisions have no effect.
 //
 // Pure: the caller says what time it is. THREAD: calls do not overlap.
 #pragma once
@@ -31,7 +31,7 @@ class LossWatch {
   struct Place {
     bool taken = false;  // by a daemon that is not lost
     bool connected = false;
-    bool gone = false;     // its process has ended; looked at only without a connection
+    bool gone = false;     // its process has ended; checked only without a connection
     bool awaited = false;  // something is expected of it
   };
   class Port {
@@ -42,9 +42,9 @@ class LossWatch {
     virtual void Ask(std::uint32_t place) = 0;
     virtual void Lose(std::uint32_t place, const std::string& why) = 0;
   };
-  // What holds for all places at a look.
+  // Common to all places at a look.
   struct Rules {
-    bool can_decide = true;  // what is decided can be kept
+    bool can_decide = true;  // decisions can be saved
     // How long a daemon may be silent; none: as long as its process is there.
     std::optional<Wall> without_answer, without_connection;
   };
@@ -78,7 +78,7 @@ class LossWatch {
 };
 
 double WallSeconds(LossWatch::Wall time);
-// For people: what it has not done, for how long, and when it is lost.
+// For people: what is awaited of it, for how long, and when it is lost.
 std::string DescribeSilence(const LossWatch::Silence& silence);
 
 }  // namespace percs

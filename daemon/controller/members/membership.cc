@@ -31,7 +31,7 @@ std::string Member::Describe() const {
 bool Member::process_gone() const {
   if (link_address().rfind("unix:", 0) != 0) return false;
   if (kill(static_cast<pid_t>(pid()), 0) != 0) return errno == ESRCH;
-  // One that has ended may wait for its parent to ask how.
+  // A process that has ended may wait for its parent to read its status.
   std::ifstream file(fmt::format("/proc/{}/stat", pid()));
   std::string stat;
   std::getline(file, stat);
@@ -147,7 +147,7 @@ absl::StatusOr<std::uint32_t> Membership::FindPlace(const v1::JoinRequest& reque
     }
     const Member* holder = members_[place].get();
     if (!holder) return place;
-    if (!holder->connected()) {  // it may come back, or be lost: who asks can wait for that
+    if (!holder->connected()) {  // it may come back or be lost, and the caller can wait for that
       return absl::ResourceExhaustedError(
           fmt::format("place {} still belongs to {}, which has no connection; it becomes free when "
                       "that daemon is declared lost",
@@ -164,8 +164,7 @@ absl::StatusOr<std::uint32_t> Membership::FindPlace(const v1::JoinRequest& reque
       places()));
 }
 
-// Who listens at an address now is the only one who does: one that was there before and has no
-// connection has ended.
+// Only one process listens at an address: an earlier one without a connection has ended.
 void Membership::Replace(const v1::JoinRequest& request) {
   for (std::uint32_t place = 0; place < places(); ++place) {
     const Member* member = members_[place].get();

@@ -1,5 +1,5 @@
-// Who takes part: gives daemons their places, keeps a session with each, and notices when one is
-// lost.
+// The members of a fabric: gives daemons their places, keeps a session with each, and detects when
+// one is lost.
 //
 // THREAD: guarded by the process's lock.
 #pragma once
@@ -37,7 +37,7 @@ class Member final : public Endpoint<v1::ControllerMessage, v1::DaemonMessage> {
   std::uint64_t incarnation() const { return joined_.incarnation(); }
   std::string Describe() const;  // `percsd 3 (pid 1234)`
   bool ever_connected() const { return ever_connected_; }
-  // That it has this place is saved, if anything is; until then it is not told.
+  // Its place is saved, if anything is; until then it does not learn of it.
   bool kept() const { return kept_; }
   void set_kept() { kept_ = true; }
 
@@ -126,7 +126,7 @@ class Membership final : public HelloDesk<v1::ControllerMessage, v1::DaemonMessa
   absl::StatusOr<std::uint32_t> GivePlace(const v1::JoinRequest& request);
   void AnswerWaiting(std::uint32_t place, const absl::Status& status);
 
-  // Of a daemon that asks again and again: once, and again when the reason is another one.
+  // For a daemon that asks repeatedly: logged once, and again when the reason changes.
   void LogRefusal(const v1::JoinRequest& request, const absl::Status& why);
 
   ProcessLock* lock_;

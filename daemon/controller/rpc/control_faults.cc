@@ -1,4 +1,4 @@
-// The Control service's methods that break, impair and mend.
+// The Control service's methods for faults.
 #include <functional>
 #include <memory>
 #include <string>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kNamesListed = 64;
 
-// Jobs that a fault touches: the scenario's workload, if any pair of its hubs is touched.
+// Jobs that a fault affects: the scenario's workload, if it affects any pair of its hubs.
 std::string JobOf(const v1::Scenario& scenario) {
   const v1::Workload& workload = scenario.workload();
   if (workload.kind_case() == v1::Workload::KIND_NOT_SET) return "";
@@ -113,7 +113,7 @@ Reactor* ControlService::Handlers::InjectFault(Context* context,
     const auto spec = BuildFaultSpec(fault, topology);
     if (!spec.ok()) return spec.status();
     if (spec->sets == FaultSets::kNo)
-      return absl::InvalidArgumentError("a fault with `inject` has a name; create it");
+      return absl::InvalidArgumentError("`inject` needs a fault with a name; use CreateFault");
     reply->set_what(DescribeSetting(*spec, topology));
     return Set(run, call, fault, told);
   });
@@ -147,7 +147,7 @@ Reactor* ControlService::Handlers::ListFaults(Context* context,
     reply->set_virtual_time(run->virtual_time());
     const auto fault = run->faults().Get(request->id());
     if (!fault.ok()) return fault.status();
-    // What it cost, the hubs know.
+    // The hubs know its cost.
     run->Snapshot({}, call->Then<std::vector<NodeState>>(
                           [reply, fault = *fault, run](const std::vector<NodeState>& states) {
                             std::vector<Reroute> reroutes = run->reroutes();

@@ -25,13 +25,13 @@ using Reactor = grpc::ServerUnaryReactor;
 class Call : public std::enable_shared_from_this<Call> {
  public:
   explicit Call(Reactor* reactor) : reactor_(reactor) {}
-  // Whoever was to answer has gone, for example because there was no memory to keep the request.
+  // No answer will come, for example because there was no memory to keep the request.
   ~Call() { Finish(given_up_); }
 
   void Finish(const absl::Status& status) {
     if (reactor_ != nullptr) std::exchange(reactor_, nullptr)->Finish(ToGrpc(status));
   }
-  // What takes the result when it is there: `fill` puts it in the reply, which stays until then.
+  // Takes the result when it is there: `fill` puts it in the reply, which stays until then.
   template <typename Result, typename Fill>
   auto Then(Fill fill) {
     later_ = true;
@@ -156,9 +156,10 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
 
  private:
   ProcessMutex& mutex() { return controller_->lock().mutex(); }
-  // The beginning of every unary method: refuses a caller who asks too often, calls `act` with the
-  // lock held, and answers with the status it returns. An `act` that takes the call and has called
-  // Then on it is answered later. What does not fit in memory is an error of this call alone.
+  // The beginning of every unary method: refuses a caller with too many requests, calls `act` with
+  // the lock held, and answers with the status it returns. An `act` that takes the call and has
+  // called Then on it is answered later. What does not fit in memory is an error of this call
+  // alone.
   template <typename Act>
   Reactor* Serve(Context* context, Act act) {
     Reactor* const reactor = context->DefaultReactor();
@@ -187,7 +188,7 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
       return run.ok() ? act(*run, call) : run.status();
     });
   }
-  // The same for commands, which need a run that goes on. Errors as MayCommand.
+  // The same for commands, which need a run in progress. Errors as MayCommand.
   template <typename Act>
   Reactor* ServeActive(Context* context, Act act) {
     return ServeRun(context, [&](FabricRun* run, const CallPtr& call) PERCS_LOCKED -> absl::Status {
@@ -208,10 +209,10 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
   // Whether one more client may watch.
   absl::Status MayWatch(Context* context) PERCS_LOCKED;
 
-  // Serves a method that is a command; what was asked and what is answered are bytes.
+  // Serves a method that is a command; request and reply are bytes.
   Reactor* Command(Context* context, const google::protobuf::MethodDescriptor& method,
                    const grpc::ByteBuffer& request, grpc::ByteBuffer* reply);
-  // Creates the fault that is set, and tells the virtual time from which on it is.
+  // Creates the fault that is set, and returns the virtual time at which it begins.
   absl::Status Set(FabricRun* run, const CallPtr& call, const v1::Fault& fault,
                    std::function<void(Time)> told);
   ControlService* service_;

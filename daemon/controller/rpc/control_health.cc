@@ -1,5 +1,4 @@
-// The Control service's methods that tell how a fabric is: events and health; and those that hold
-// its time.
+// The Control service's methods for events, health, and pausing virtual time.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -16,7 +15,7 @@ namespace {
 
 constexpr std::size_t kReroutesListed = 16;
 
-// What the ports of a hub say.
+// State of the ports of a hub.
 void FillHub(const FabricRun& run, const NodeState& state, v1::HealthReply* reply) {
   const Topology& topology = run.topology();
   bool linked = false, plugged = false;
@@ -48,7 +47,7 @@ void FillTotals(const NodeStats& total, v1::HealthReply* reply) {
   reply->set_packets_resent(total.packets_resent);
 }
 
-// What network management knows.
+// State of network management.
 void FillManagement(const FabricRun& run, v1::HealthReply* reply) {
   reply->set_epoch(run.epoch());
   const std::vector<Reroute>& reroutes = run.reroutes();

@@ -30,9 +30,9 @@ void EventWatch::Look() {
     after_ = 0;
   }
   if (writing_) {
-    // What is under way holds events up to after_; those that come next are about to be forgotten.
+    // The batch in flight has events up to after_; the next ones are about to be dropped.
     if (!run || run->log().last() <= after_ + EventLog::kKept) return;
-    // It gets the batch that is under way when it reads on, and then this.
+    // It gets the batch in flight when it reads on, and then this.
     return Refuse(absl::ResourceExhaustedError(
         fmt::format("the client reads events too slowly: {} events since the last batch, and only "
                     "{} are kept; watch again after number {} and read faster",

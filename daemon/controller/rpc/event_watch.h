@@ -1,4 +1,4 @@
-// One client that follows what happens to the fabric.
+// One client that follows the events of a fabric.
 #pragma once
 
 #include <cstdint>

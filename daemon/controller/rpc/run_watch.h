@@ -1,4 +1,4 @@
-// One client that watches a run: progress now and then, at last the result.
+// One client that watches a run: progress from time to time, then the result.
 #pragma once
 
 #include <chrono>

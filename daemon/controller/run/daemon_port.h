@@ -19,7 +19,8 @@ class DaemonPort {
   virtual v1::Peer Describe(std::uint32_t process) const = 0;
   // A daemon has the place, and a session.
   virtual bool Present(std::uint32_t process) const = 0;
-  // Of a daemon that does not answer or has no connection: who, since when, and when it is lost.
+  // For a daemon that does not answer or has no connection: its name, since when, and when it is
+  // lost.
   virtual std::optional<std::string> Missing(std::uint32_t process) const = 0;
 };
 

@@ -41,7 +41,7 @@ absl::Status CheckReplay(const v1::ApplyRequest& request) {
         "replay: a replay ends with its last command; remove `hold`");
   Time last = 0;
   for (const v1::JournalRecord& record : request.replay()) {
-    // Tables stand in it themselves, not the name of their payload.
+    // It contains the tables themselves, not the name of their payload.
     const bool command =
         FabricRun::IsCommand(record) && record.event_case() != v1::JournalRecord::kLoadRoutes;
     if (!command || record.at() < last || record.at() >= kNever) {
@@ -197,7 +197,7 @@ void FabricRun::OnFailure(std::uint32_t process, const v1::Failure& failure) {
     return Fail(absl::Status(static_cast<absl::StatusCode>(failure.code()),
                              fmt::format("process {}: {}", process, failure.message())));
   }
-  // On its way into the place of a lost one. An attempt that was given up is nothing any more.
+  // A daemon on its way into the place of a lost one. An attempt that was given up is ignored.
   if (!rejoin_.Of(process) || !rejoin_.IsAttempt(failure.attempt())) return;
   spdlog::error("run {}: process {} cannot rejoin: {}", setup_.number, process, failure.message());
   AbandonRejoin(process);

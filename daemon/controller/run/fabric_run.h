@@ -1,5 +1,5 @@
-// One scenario on the joined daemons, from its configuration to its result: deals out hubs, opens
-// windows, runs network management, passes commands on, collects.
+// One scenario on the joined daemons, from its configuration to its result: places hubs, opens
+// windows, runs network management, passes commands on, collects results.
 //
 // THREAD: guarded by the process's lock.
 #pragma once
@@ -70,12 +70,12 @@ class FabricRun {
                                                            std::uint32_t daemons, ProcessLock* lock,
                                                            DaemonPort* port, Events events);
 
-  // As it stands between two events, but for what network management did, which is in
+  // Its state between two events, without the steps of network management, which are in
   // manager_log() since KeptSteps().
   void Save(v1::SavedRun* saved) const;
   const ManagerLog& manager_log() const { return manager_log_; }
   void KeptSteps() { manager_log_.Kept(); }
-  // Something but messages to daemons is to be saved.
+  // Something other than messages to daemons has to be saved.
   bool touched() const { return recovery_.touched; }
   void Untouch() { recovery_.touched = false; }
   // REQUIRES: just created. `commands` are those of the run in the journal; what was saved did not
@@ -91,8 +91,8 @@ class FabricRun {
   // The process is lost. Survivors continue, if the run is in progress and there are any.
   void Lose(std::uint32_t process, const std::string& name, std::uint64_t incarnation,
             const std::string& why);
-  // Whether the controller before this one journalled the loss of this daemon and ended before
-  // anything else of it was saved.
+  // Whether the previous controller journalled the loss of this daemon and ended before it saved
+  // anything else of it.
   bool DeclaredLost(std::uint32_t process, std::uint64_t incarnation) const {
     return losses_.WasJournalled(process, incarnation);
   }
@@ -102,29 +102,29 @@ class FabricRun {
   bool Awaits(std::uint32_t process) const;
   // OK, or UNAVAILABLE: which missing daemon virtual time or an answer waits for.
   absl::Status Waiting() const;
-  // Answers those who would wait for missing daemons, and ends a run that cannot begin because
+  // Answers calls that would wait for missing daemons, and ends a run that cannot begin because
   // daemons do not reach each other. To be called from time to time.
   void RefuseWaiting();
   // OK, or why virtual time is held: a loss cannot be journalled.
   const absl::Status& not_journalled() const { return losses_.not_journalled(); }
-  // Another controller goes on with it: who waits for an answer is told `why`, and nothing is done
+  // Another controller continues it: calls that wait for an answer get `why`, and nothing is done
   // from now on.
   void HandOver(const absl::Status& why);
-  // Ends the run with an error, and the daemons forget it. A run that has ended keeps its result,
-  // but its hubs can be asked no more.
+  // Ends the run with an error, and the daemons drop it. A run that has ended keeps its result, but
+  // its hubs can no longer be queried.
   void Fail(const absl::Status& why);
 
   void Snapshot(std::vector<NodeId> nodes, SnapshotDone done);
   // Of all nodes, without holding virtual time. `sent` is called at the virtual time of the answer.
   void Look(SnapshotDone done, std::function<void()> sent);
-  // What became of all packets followed so far.
+  // The traces of all packets followed so far.
   void GetTrace(TraceDone done);
   // Calls back when the tables have been proven and their install has begun, or with the witness.
   void LoadRoutes(TableSet tables, v1::JournalRecord record, LoadDone done);
   // A command, at the start of the next window. Calls back with the virtual time of its effect,
   // with what CheckCommand and ActOnFabric say against it, or with FAILED_PRECONDITION: the
   // workload runs again only when everything is done and the run is held. `answer`: a reply of the
-  // command's method, which is filled and has to stay until then; null: nobody asked.
+  // command's method, which is filled and has to stay until then; null: no caller.
   void Act(v1::JournalRecord record, google::protobuf::Message* answer, TimeDone done);
   const RunPrograms::Counts& programs() const { return programs_.counts(); }
   // Virtual time pauses now or later, or resumes. Returns where. Commands are still
@@ -151,7 +151,7 @@ class FabricRun {
   const Placement& placement() const { return setup_.placement; }
   const WindowMaster& master() const { return master_; }
   const PaceKeeper& pace() const { return time_.pace(); }
-  // For people: never less than what was said before.
+  // For people: never decreases.
   Time virtual_time() const;
   double wall_seconds() const { return time_.WallSeconds(clock_.Now()); }
   double behind_seconds() const { return pace().BehindSeconds(clock_.Now(), virtual_time()); }
@@ -161,10 +161,10 @@ class FabricRun {
   const std::vector<TreeStatus>& trees() const { return manager_->trees(); }
   const FaultService& faults() const { return *manager_->faults(); }
   const EventLog& log() const { return manager_->events(); }
-  // The last time that the hubs of a process came back; null if they never did.
+  // The last rejoin of the hubs of a process; null if there was none.
   const RejoinedHubs* Rejoined(std::uint32_t process) const;
   const std::vector<Reroute>& reroutes() const { return manager_->reroutes(); }
-  // What a fault would touch now. Errors as those of creating it.
+  // Preview of a fault. Errors as those of creating it.
   absl::StatusOr<FaultPreview> Preview(const FaultSpec& spec) const;
 
  private:
@@ -183,7 +183,7 @@ class FabricRun {
     return phase_ == Phase::kRunning || phase_ == Phase::kIdle || phase_ == Phase::kPaused ||
            phase_ == Phase::kHeld;
   }
-  // What was applied.
+  // The scenario applied.
   struct Setup {
     std::uint64_t number = 0;
     v1::Scenario message;
@@ -210,7 +210,7 @@ class FabricRun {
     CableStreams cables;
     SentBatches batches;
   };
-  // What controllers that take over have to know.
+  // State for controllers that take over.
   struct Recovery {
     std::uint64_t controllers = 0;                                // before this one
     v1::SavedRun::Phase phase = v1::SavedRun::PHASE_UNSPECIFIED;  // of the one before, at its end
@@ -218,9 +218,9 @@ class FabricRun {
   };
   // What a command does, by its event in the journal.
   struct CommandRow {
-    // Takes effect at a boundary, and says when; an error refuses it. Null: no command.
+    // Takes effect at a boundary, and returns its time; an error refuses it. Null: no command.
     absl::StatusOr<Time> (FabricRun::*take)(const Command& command, Time boundary) = nullptr;
-    // Does again what a controller that takes over has to: network management is not saved.
+    // Repeats a command in a controller that takes over: network management is not saved.
     void (FabricRun::*repeat)(const v1::JournalRecord& record) = nullptr;
   };
   static CommandRow RowOf(v1::JournalRecord::EventCase event);
@@ -232,24 +232,24 @@ class FabricRun {
   void SendConfigure(std::uint32_t process);
   void OnReady(std::uint32_t process, const v1::Ready& ready);
   void OnFailure(std::uint32_t process, const v1::Failure& failure);
-  // Of a question; an error if it cannot be read.
+  // Of a query; an error if it cannot be read.
   void OnAnswer(const absl::Status& read);
   void OnReport(std::uint32_t process, v1::WindowReport& report);
   void Start();
 
   // Continues as far as possible: until a daemon has to answer, the pace holds, or the end.
   void Step();
-  // A command came: Step, but if commands are made durable, in a moment, so that those that come
-  // together are synced together.
+  // A command has arrived: Step, but if commands are made durable, after a moment, so that commands
+  // that arrive together are synced together.
   void Soon();
-  // Neither virtual time nor an answer goes on without it.
+  // Virtual time or an answer waits for it.
   bool HeldBy(std::uint32_t process) const;
   absl::Status WaitsFor(std::uint32_t process) const;
   // OK, or UNAVAILABLE: which daemons have no stream to which.
   absl::Status Apart() const;
   absl::Status Admit(const v1::JournalRecord& record) const;
   void BeginLease(const v1::JournalRecord& record);
-  // Has it taken at the end of the window.
+  // Makes it take effect at the end of the window.
   void Enqueue(Command command);
   void Ask(NodeQueries::Query query);
   void SendQueries();
@@ -286,14 +286,14 @@ class FabricRun {
   bool OpenWindow();
   Standing CurrentStanding() const;
   void SendGrant(std::uint32_t process);
-  // What commands and network management have for the process's next grant.
+  // Input of commands and network management for the process's next grant.
   v1::WindowGrant Pending(std::uint32_t process) const;
   void ForgetPending(std::uint32_t process);
   bool CommandsUndelivered() const;
   absl::Status RestoreCommands(std::uint32_t process, const v1::WindowGrant& pending);
   absl::Status RepeatManager(const v1::SavedRun& saved, const std::vector<v1::ManagerStep>& steps,
                              const std::vector<v1::JournalRecord>& commands);
-  // Gives the daemons what faults do before `end`.
+  // Gives the daemons the actions of faults before `end`.
   void TakeFaultActions(Time end);
   void RunManager();
   void ReportManager();
@@ -305,11 +305,11 @@ class FabricRun {
   void TakeSubmissions(Time boundary);
   void RefuseSubmission(std::uint32_t process, std::uint64_t number, const absl::Status& why);
   VirtualTime::Phase TimePhase() const;
-  // When what comes now takes effect.
+  // When a command that arrives now takes effect.
   Time Now() const { return time_.Now(TimePhase(), clock_.Now()); }
-  // Virtual time goes on from where it paused, if it did.
+  // Virtual time continues from its pause, if any.
   void LeavePause();
-  // What is known of them has changed.
+  // Their state has changed.
   void FollowHold();
   // fabric_run_losses.cc
   void BeginLoss(const v1::SavedLoss& saved);
@@ -355,7 +355,7 @@ class FabricRun {
   std::set<std::uint32_t> ready_;  // processes, while configuring
   Streams streams_;
   ManagerLog manager_log_;
-  // By process, what commands have for its next grant; network management's part is its outbox.
+  // By process, input of commands for its next grant; network management's part is its outbox.
   std::vector<v1::WindowGrant> pending_;
   std::vector<BladeFault> blade_faults_;  // all that were or are to come
   RunCommands commands_;

@@ -35,7 +35,7 @@ FabricRun::CommandRow FabricRun::RowOf(v1::JournalRecord::EventCase event) {
       break;
   }
   switch (event) {
-    case v1::JournalRecord::kLoadRoutes:  // whoever reads it puts kRoutes in its place
+    case v1::JournalRecord::kLoadRoutes:  // readers put kRoutes in its place
       return {&FabricRun::TakeOnManager, nullptr};
     case v1::JournalRecord::kFault:
       return {&FabricRun::TakePartFault, &FabricRun::RepeatPartFault};
@@ -118,7 +118,7 @@ void FabricRun::TakeReplay() {
   }
 }
 
-// As if it had been asked for now. What was refused then is refused now.
+// As if it had been requested now. A command that was refused then is refused now.
 void FabricRun::Submit(const v1::JournalRecord& record) {
   Command command{record, [this](absl::StatusOr<Time> at) {
                     if (at.ok()) return;
@@ -126,7 +126,7 @@ void FabricRun::Submit(const v1::JournalRecord& record) {
                                  std::string(at.status().message()));
                   }};
   command.leased = commands_.retaking();
-  // What programs asked for in another run, no daemon has.
+  // No daemon has the requests of programs of another run.
   if (!commands_.retaking() && record.has_endpoint())
     command.record.mutable_endpoint()->clear_process();
   commands_.Add(std::move(command));

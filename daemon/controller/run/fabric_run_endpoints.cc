@@ -1,5 +1,5 @@
-// The part of FabricRun that has to do with programs outside (docs/endpoint.md): their operations
-// become commands, and virtual time waits for those that want it to.
+// The part of FabricRun for outside programs (docs/endpoint.md): their operations become commands,
+// and virtual time waits for exclusive ones.
 //
 // A daemon reports what programs ask for, and how many of them owe their next call -> when none
 // does, all that was asked for is journalled and takes effect at the end of the last window -> the

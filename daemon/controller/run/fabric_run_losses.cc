@@ -45,8 +45,8 @@ void FabricRun::Lose(std::uint32_t process, const std::string& name, std::uint64
   loss.set_process(process);
   loss.set_name(name);
   loss.set_incarnation(incarnation);
-  // At a pace the loss may take effect after the end of the last window: what its hubs would have
-  // done in between they have not done.
+  // In a paced run the loss may take effect after the end of the last window: its hubs have not run
+  // in between.
   loss.set_window_from(master_.IsRunning(process) ? master_.window_from() : master_.now());
   loss.set_why(why);
   LeaveOut(process);
@@ -149,7 +149,7 @@ void FabricRun::TakeLosses() {
   TakeCommands(boundary);
 }
 
-// A loss that is not in the journal would not be in its replay: virtual time waits for room.
+// A loss that is not in the journal would be missing in its replay: virtual time waits for room.
 void FabricRun::OnLossRefused(const Loss& loss, const absl::Status& why) {
   if (!absl::IsResourceExhausted(why) && !absl::IsUnavailable(why)) return Fail(why);
   if (losses_.PutBack(loss, why)) {
@@ -159,7 +159,7 @@ void FabricRun::OnLossRefused(const Loss& loss, const absl::Status& why) {
   timers_.pace.Set(kJournalAgain, [this] { Step(); });
 }
 
-// Of the journal, too, where no daemon is gone now but hubs are to stop as they did then.
+// Also of losses in a replayed journal, where no daemon is lost but hubs stop as they did then.
 absl::StatusOr<Time> FabricRun::TakeLoss(const Command& command, Time boundary) {
   const v1::LostDaemon& message = command.record.lose();
   const LostHubs lost = LostFromProto(message, boundary);

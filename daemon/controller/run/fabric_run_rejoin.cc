@@ -3,9 +3,9 @@
 //
 // A daemon is in the place (TakeBack) -> the survivors that share links with it open streams to it
 // (PeerBack) -> it is configured, builds its hubs, which are all lost yet, and reaches the
-// survivors (Ready) -> no daemon runs a window: that it is back is a command at the end of that
-// window, journalled before anybody hears of it -> every daemon's next grant says so. One at a
-// time; whoever is lost meanwhile makes it begin again.
+// survivors (Ready) -> no daemon runs a window: its rejoin is a command at the end of that window,
+// journalled before any message about it -> every daemon's next grant carries it. One at a time; if
+// another daemon is lost meanwhile, it begins again.
 #include <utility>
 
 #include "daemon/controller/run/fabric_run.h"
@@ -70,7 +70,7 @@ void FabricRun::SubmitRejoin() {
   Soon();
 }
 
-// What the journal does not take now, it may take later; the daemon waits for it.
+// If the journal is full now, it may have room later; the daemon waits for it.
 void FabricRun::OnRejoinRefused(std::uint64_t attempt, const absl::Status& why) {
   if (!rejoin_.IsAttempt(attempt)) return;
   const std::uint32_t process = rejoin_.process();
@@ -88,7 +88,7 @@ void FabricRun::OnRejoinRefused(std::uint64_t attempt, const absl::Status& why) 
   rejoin_.End();
 }
 
-// `process` is lost. Survivors forget the stream to the one that was on its way, and that one
+// `process` is lost. Survivors drop the stream to the daemon that was rejoining, and that one
 // builds its hubs again.
 void FabricRun::AbandonRejoin(std::uint32_t process) {
   if (!rejoin_.under_way()) return;
@@ -141,7 +141,7 @@ const RejoinedHubs* FabricRun::Rejoined(std::uint32_t process) const {
   return last;
 }
 
-// Nothing of what was for the one before is for this one.
+// Input for the previous daemon of this place is dropped.
 void FabricRun::Welcome(std::uint32_t process) {
   rejoin_.End();
   losses_.GivePlace(process);

@@ -1,9 +1,8 @@
-// The part of FabricRun that lets another controller take it up where this one left it
+// The part of FabricRun that lets another controller continue where this one stopped
 // (docs/protocol.md, "When the controller dies").
 //
-// What daemons have said and what they were granted is kept as it stands. Network management is
-// not: it is deterministic, so it does again what it did, from the steps and the commands that
-// were kept.
+// Reports of daemons and grants to them are kept as they are. Network management is not: it is
+// deterministic, so it repeats its work from the steps and commands that were kept.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -82,7 +81,7 @@ absl::Status FabricRun::RepeatManager(const v1::SavedRun& saved,
                                       const std::vector<v1::ManagerStep>& steps,
                                       const std::vector<v1::JournalRecord>& commands) {
   std::uint64_t taken = 0;
-  // What was refused then is refused now.
+  // A command that was refused then is refused now.
   const auto repeat_until = [&](std::uint64_t end) {
     for (; taken < end; ++taken) {
       const CommandRow row = RowOf(commands[taken].event_case());
@@ -130,7 +129,7 @@ void FabricRun::TakeUp() {
                FormatTime(master_.now()), commands_.retaken());
   if (recovery_.phase == v1::SavedRun::PHASE_CONFIGURING) return;
   time_.Start(clock_.Now());
-  // At a pace commands take effect between windows, and none may come before one that has.
+  // In a paced run commands take effect between windows, in the order of their times.
   time_.pace().Resume(clock_.Now(), std::max(master_.now(), time_.not_before()));
   phase_ = Phase::kRunning;
   EndLeases();

@@ -1,4 +1,4 @@
-// The part of FabricRun that the wall clock has a say in: pauses, and leases of faults.
+// The part of FabricRun that depends on the wall clock: pauses, and leases of faults.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -86,8 +86,8 @@ absl::StatusOr<std::chrono::milliseconds> FabricRun::Hold(const std::string& id)
   return leases_.Renew(id, fault->number, clock_.Now());
 }
 
-// Deletes faults whose leases are over, by a command like any other, and waits for the next one.
-// What the journal does not take is tried again.
+// Deletes faults whose leases are over, by a command like any other, and waits for the next one. A
+// deletion that cannot be journalled is tried again.
 void FabricRun::EndLeases() {
   const Clock::time_point now = clock_.Now();
   const auto expired =

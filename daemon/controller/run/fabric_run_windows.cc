@@ -37,8 +37,7 @@ void FabricRun::Step() {
     TakeBack();
     if (phase_ == Phase::kEnded) return;
     TakeReplay();
-    // What programs ask for while virtual time stands takes effect where it stands, at whatever
-    // pace.
+    // Requests of programs while virtual time is held take effect at that time, at any pace.
     TakeSubmissions(time_.TakeReleased(TimePhase(), clock_.Now()));
     if (commands_.any_waits()) TakeCommands(Now());
     if (!OpenWindow()) return;
@@ -114,7 +113,7 @@ bool FabricRun::OpenWindow() {
   if (setup_.scenario.stop_at > 0) end = std::min(end, setup_.scenario.stop_at);
   if (!commands_.replay_ended()) end = std::min(end, commands_.next_replay());
   if (time_.pace().paced() &&
-      !programs_.stopped()) {  // no one watches what is left, and its timers may be far
+      !programs_.stopped()) {  // the rest is not observed, and its timers may be far away
     const auto wait = time_.pace().WaitFor(end, clock_.Now());
     if (wait.count() > 0) return timers_.pace.Set(wait, [this] { Step(); }), false;
   }
@@ -200,7 +199,7 @@ void FabricRun::ReportManager() {
   for (std::uint32_t process = 0; process < setup_.daemons(); ++process) {
     const Outbox& outbox = manager_->outbox(process);
     if (outbox.empty() || IsLost(process)) continue;
-    // What a daemon has not been granted yet is announced again, which changes nothing.
+    // Input that a daemon has not been granted yet is announced again, which changes nothing.
     report.add_peers(process);
     report.add_batches(0);
     report.add_arrivals(outbox.EarliestArrival());

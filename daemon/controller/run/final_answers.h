@@ -1,5 +1,5 @@
-// What daemons hand in at the end of a run: the results of their nodes, or what their packets and
-// programs wait for when nothing moves any more.
+// What daemons report at the end of a run: the results of their nodes, or the wait edges of their
+// packets and programs in a deadlock.
 //
 // THREAD: calls do not overlap.
 #pragma once

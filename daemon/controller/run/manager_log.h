@@ -1,4 +1,4 @@
-// What network management takes in and does, so that a controller that takes over can do it again
+// Input and steps of network management, so that a controller that takes over can repeat them
 // (docs/protocol.md, "When the controller dies").
 //
 // THREAD: calls do not overlap.
@@ -25,7 +25,7 @@ class ManagerLog {
 
   // An outbox for network management has come. INVALID_ARGUMENT if it cannot be read.
   absl::Status Receive(const std::string& bytes);
-  // What has come since the last time, which it takes in now.
+  // The outboxes since the last call, which it applies now.
   Outbox TakeInbox();
   // After this many commands it ran up to `window`, with what was received, or faults did what they
   // do before `end`.

@@ -54,7 +54,7 @@ class NodeQueries {
   // An error says what is wrong with the message.
   absl::Status OnSnapshot(std::uint32_t process, const v1::Snapshot& snapshot);
   absl::Status OnTrace(std::uint32_t process, const v1::TraceEvents& trace);
-  // It does not answer any more.
+  // It is lost and will not answer.
   void Lose(std::uint32_t process);
   void RefuseAll(const absl::Status& why);
   // Hubs cannot be asked any more; the first reason stays.

@@ -1,4 +1,4 @@
-// Virtual time against wall time: holds it back to the pace in live mode and measures what is
+// Virtual time against wall time: holds it back to the pace in live mode and measures the pace
 // reached.
 #pragma once
 
@@ -17,7 +17,7 @@ class PaceKeeper {
 
   const Pacing& pacing() const { return pacing_; }
   bool paced() const { return pacing_.live && pacing_.pace > 0; }
-  // Rates are those of what comes after `virtual_time` and this many windows.
+  // Rates count from `virtual_time` and this number of windows.
   void Start(Clock::time_point now, Time virtual_time = 0, std::uint64_t windows = 0);
   // Another pace, in virtual picoseconds per wall second, from `virtual_time` on; 0: no limit.
   // REQUIRES: pace >= 0.
@@ -31,12 +31,12 @@ class PaceKeeper {
   // Called often; keeps rates over about the last second.
   void Measure(Clock::time_point now, Time virtual_time, std::uint64_t windows);
 
-  // Where what it measures began.
+  // Start of its measurement.
   Time first_virtual() const { return first_virtual_; }
   std::uint64_t first_window() const { return first_window_; }
   double windows_per_second() const { return windows_per_second_; }
   double pace_reached() const { return pace_reached_; }  // virtual picoseconds per wall second
-  // What virtual time may be expected to do, in picoseconds per wall second; 0 if not known yet.
+  // Expected pace, in picoseconds per wall second; 0 if not known yet.
   Time Expected() const { return paced() ? pacing_.pace : static_cast<Time>(pace_reached_); }
   double BehindSeconds(Clock::time_point now, Time virtual_time) const;
 

@@ -1,5 +1,5 @@
 // The commands of a run: those that wait for the end of the window, those of a journal that is
-// replayed, and those that another controller has journalled and did not live to see take effect.
+// replayed, and those that another controller had journalled when it died, before they took effect.
 //
 // THREAD: calls do not overlap.
 #pragma once
@@ -23,8 +23,8 @@ class RunCommands {
  public:
   struct Command {
     v1::JournalRecord record;
-    std::function<void(absl::StatusOr<Time>)> done;  // when it takes effect, or why not
-    // A reply of the command's method, filled when it takes effect; null: nobody asked.
+    std::function<void(absl::StatusOr<Time>)> done;  // when it takes effect, or the error
+    // A reply of the command's method, filled when it takes effect; null: no caller.
     google::protobuf::Message* answer = nullptr;
     // Null: as the record says. Else the same, for what the record only names.
     std::function<absl::Status(Fabric& manager, Time at)> on_manager = nullptr;

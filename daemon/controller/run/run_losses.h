@@ -1,5 +1,5 @@
-// The daemons that a run has lost: those declared lost, until the survivors have said what they
-// have of them and the loss is a command; and the places and hubs that are lost since.
+// The daemons that a run has lost: those declared lost, until the survivors have reported which
+// batches they have and the loss is a command; and the places and hubs lost since then.
 //
 // THREAD: calls do not overlap.
 #pragma once
@@ -24,8 +24,8 @@ namespace percs {
 class RunLosses {
  public:
   struct Loss {
-    v1::SavedLoss saved;              // with what survivors have said
-    std::set<std::uint32_t> awaited;  // processes that have not said what they have of it
+    v1::SavedLoss saved;              // with the reports of survivors
+    std::set<std::uint32_t> awaited;  // processes that have not reported yet
   };
   // Lives as long as this.
   explicit RunLosses(const Placement& placement) : placement_(placement) {}
@@ -45,7 +45,7 @@ class RunLosses {
   // sent did not arrive any more, by receiver.
   v1::LostDaemon CommandFor(const Loss& loss, std::uint32_t number, Time boundary,
                             const SentBatches& batches) const;
-  // The journal did not take it: it is declared still. Whether it is the first since Take.
+  // It could not be journalled: it stays declared. Returns whether it is the first since Take.
   bool PutBack(const Loss& loss, const absl::Status& why);
   // OK, or why virtual time is held: a loss cannot be journalled.
   const absl::Status& not_journalled() const { return not_journalled_; }

@@ -9,9 +9,9 @@ namespace {
 
 constexpr std::uint64_t kReportsNotSaved = 128;
 
-// Of one hub, what takes effect first: reservations of numbered windows before those of any,
-// whatever reached the controller first, so that exclusive programs that name their windows have
-// one result.
+// Of one hub, what takes effect first: reservations of numbered windows before those of any window,
+// in whatever order they arrived, so that exclusive programs that name their windows have one
+// result.
 auto OrderOf(const v1::EndpointSubmission& submission) {
   return std::make_tuple(submission.node(), submission.window(), submission.program(),
                          submission.number());

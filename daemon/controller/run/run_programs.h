@@ -1,4 +1,4 @@
-// What the programs of all daemons (docs/endpoint.md) ask for, and whether virtual time waits for
+// Requests of the programs of all daemons (docs/endpoint.md), and whether virtual time waits for
 // them.
 //
 // THREAD: calls do not overlap.
@@ -26,14 +26,14 @@ class RunPrograms {
   }
 
   // Takes the submissions out of the report. Nothing is saved for each report: until something else
-  // is, the daemon has its submissions and sends them again. Whether it is time to save, because a
-  // daemon can keep only so many.
+  // is, the daemon has its submissions and sends them again. Returns whether it is time to save,
+  // because a daemon can keep only a limited number.
   bool OnReport(std::uint32_t process, v1::EndpointReport* report);
   // All submissions that have not been taken, of one hub in the order in which they take effect.
   std::vector<v1::EndpointSubmission> Take();
   // The submission of this number, and those before it, have taken effect or were refused.
   void Taken(std::uint32_t process, std::uint64_t number);
-  // Its daemon is lost: what its programs asked of lost hubs never takes effect.
+  // Its daemon is lost: requests of its programs to lost hubs never take effect.
   void Lose(std::uint32_t process);
   // Another daemon has its place, with no programs yet.
   void Forget(std::uint32_t process);
@@ -60,7 +60,7 @@ class RunPrograms {
   const std::uint64_t wanted_;
   std::vector<Programs> by_process_;
   Counts counts_;
-  bool complete_ = false;  // as many as were wanted have been there
+  bool complete_ = false;  // as many as required have attached
   bool stopped_ = false;
   std::uint64_t reports_ = 0;  // of all daemons
 };

@@ -1,8 +1,8 @@
 // A daemon on its way into the place of a lost one; one at a time.
 //
 // The survivors that share links with it open streams to it -> it is configured, builds its hubs
-// and reaches the survivors -> that it is back becomes a command. Whoever is lost meanwhile makes
-// it begin again, as another attempt.
+// and reaches the survivors -> its rejoin becomes a command. If another daemon is lost meanwhile,
+// it begins again, as another attempt.
 //
 // THREAD: calls do not overlap.
 #pragma once
@@ -40,7 +40,7 @@ class RunRejoin {
   bool Awaits(std::uint32_t process) const {
     return current_ && (current_->process == process || current_->awaited.contains(process));
   }
-  // The journal did not take it. Whether for the first time.
+  // It could not be journalled. Returns whether for the first time.
   bool Refused() {
     const bool first = !current_->refused;
     current_->refused = true;

@@ -15,7 +15,7 @@ void FillRunStatus(const FabricRun& run, v1::StatusReply* reply) {
   reply->set_virtual_time(run.virtual_time());
   reply->set_windows(master.windows());
   const double wall = run.wall_seconds();
-  // A run that has ended shows its average, a young one what it has.
+  // A run that has ended shows its average, a young run its values so far.
   const bool average = run.ended() || pace.windows_per_second() == 0;
   const double windows = static_cast<double>(master.windows() - pace.first_window());
   reply->set_windows_per_second(!average   ? pace.windows_per_second()

@@ -1,4 +1,4 @@
-// Batches of flits from one process to another that the receiver may not have taken in: when a
+// Batches of flits from one process to another that the receiver may not have applied: when a
 // process is lost, they say from which virtual time on nothing of it arrived.
 //
 // THREAD: calls do not overlap.
@@ -20,17 +20,18 @@ class SentBatches {
  public:
   explicit SentBatches(std::uint32_t processes) : granted_(processes) {}
 
-  // `process` is granted a window in which it takes in the batches that the grant names.
+  // `process` is granted a window in which it applies the batches that the grant names.
   void OnGrant(std::uint32_t process, const v1::WindowGrant& grant);
-  // It has run the window that began at `window`: it has taken them in, and sent what it reports.
+  // It has run the window that began at `window`: it has applied them, and sent the batches that it
+  // reports.
   void OnReport(std::uint32_t process, const v1::WindowReport& report, Time window);
   // Number of the last batch from `from` that `to` may not have; 0 if there is none.
   std::uint64_t Last(std::uint32_t from, std::uint32_t to) const;
   // Beginning of the first window of `from` of which `to` lacks a batch, if `accepted` is the last
   // that it has; kNever if it has all.
   Time FirstMissing(std::uint32_t from, std::uint32_t to, std::uint64_t accepted) const;
-  // `process` is lost. Whoever was granted a batch of it may run the window without it, so that a
-  // report no longer means that the batch was taken in.
+  // `process` is lost. A process that was granted one of its batches may run the window without it,
+  // so a report no longer means that the batch was applied.
   void Lose(std::uint32_t process);
   // Another one has its place: nothing is on its way to it or from it.
   void Forget(std::uint32_t process);

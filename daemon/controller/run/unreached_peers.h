@@ -18,7 +18,7 @@ class UnreachedPeers {
   using Describe = absl::FunctionRef<v1::Peer(std::uint32_t process)>;
 
   void OnLinkState(std::uint32_t process, const v1::LinkState& state);
-  // Virtual time does not wait for what it does not reach.
+  // Virtual time does not wait for the peers that it does not reach.
   void Forget(std::uint32_t process) { by_process_.erase(process); }
   // "d0 does not reach d1 at ADDRESS (why); ..."; "" if nothing waits for any of them.
   std::string Text(Describe describe) const;

@@ -21,7 +21,7 @@ Time VirtualTime::Standstill(Phase phase, Clock::time_point now) const {
   if (!started_ || !pace_.paced() || phase == Phase::kEnded) return master_.now();
   if (faults_hold_at_) return *faults_hold_at_;
   if (programs_hold_at_) return std::max(master_.now(), *programs_hold_at_);
-  // Between windows nothing happens, so time that has passed in wall terms has passed.
+  // Between windows there are no events, so virtual time has passed with the wall clock.
   return std::max(master_.now(),
                   std::min({pace_.Allowed(now), master_.next(), pause_at_.value_or(kNever)}));
 }
@@ -38,7 +38,7 @@ void VirtualTime::NotBefore(Time at) { not_before_ = std::max(not_before_, at); 
 
 void VirtualTime::LeavePause(Phase phase, Clock::time_point now) {
   if (pause_at_) pace_.Resume(now, Said(phase, now));
-  // What waits to take effect does so here, not where the next pause is.
+  // Pending commands take effect here, not at the next pause.
   if (phase == Phase::kPaused && pause_at_) NotBefore(*pause_at_);
 }
 

@@ -1,5 +1,5 @@
-// Where virtual time of a run is. Windows move it; its pace, a pause, programs that owe their next
-// calls and faults that are all that is left hold it.
+// Where virtual time of a run is. Windows advance it. Its pace, a pause, programs that owe their
+// next calls, and an idle run with only faults left hold it.
 //
 // Pure: the caller says what time it is. THREAD: calls do not overlap.
 #pragma once
@@ -34,7 +34,7 @@ class VirtualTime {
   // Where windows, the pace and pauses have it now. After a takeover it may be before commands that
   // took effect, because reports of the window before them were not saved.
   Time Standstill(Phase phase, Clock::time_point now) const;
-  // When what comes now takes effect.
+  // When a command that arrives now takes effect.
   Time Now(Phase phase, Clock::time_point now) const;
   // For people: never less than what was said before.
   Time Said(Phase phase, Clock::time_point now) const;
@@ -42,7 +42,7 @@ class VirtualTime {
   Time not_before() const { return not_before_; }
   void NotBefore(Time at);
 
-  // It goes no further than this.
+  // Its upper limit.
   const std::optional<Time>& pause_at() const { return pause_at_; }
   void PauseAt(std::optional<Time> at) { pause_at_ = at; }
   // Continues from where it paused, if it did.
@@ -51,12 +51,12 @@ class VirtualTime {
   // Another pace from where it is, which it returns. REQUIRES: pace >= 0.
   Time SetPace(Time pace, Phase phase, Clock::time_point now);
 
-  // Nothing is left but faults to come, and no time passes for those alone.
+  // Only faults to come are left, and virtual time is held for them.
   void HoldForFaults(Phase phase, Clock::time_point now);
   void ReleaseFaults(Clock::time_point now);
   // Programs owe their next calls, or no longer. A paced run has lost no time meanwhile.
   void HoldForPrograms(bool held, Clock::time_point now);
-  // Where programs held it, until they have had what they asked for; then as Now.
+  // Where programs held it, until their requests have taken effect; then as Now.
   Time TakeReleased(Phase phase, Clock::time_point now);
   void ForgetReleased() { released_at_.reset(); }
 

@@ -18,12 +18,12 @@ class WindowMaster {
   WindowMaster(std::uint32_t processes, Time lookahead)
       : lookahead_(lookahead), states_(processes) {}
 
-  // INVALID_ARGUMENT for what no process can mean: peers that do not exist, arrivals too early.
+  // INVALID_ARGUMENT for impossible reports: peers that do not exist, arrivals too early.
   absl::Status OnReport(std::uint32_t process, const v1::WindowReport& report);
   // A command makes the process run from `at` on.
   void Wake(std::uint32_t process, Time at);
 
-  // The process is gone: it has no events, no work and no batches for anybody any more.
+  // The process is lost: it has no events, no work and no batches any more.
   void Lose(std::uint32_t process);
   // Another one takes its place.
   void Rejoin(std::uint32_t process) { states_[process].lost = false; }
@@ -51,14 +51,14 @@ class WindowMaster {
   // Opens the window up to `end`. REQUIRES: no process is running. Returns the processes that have
   // something to do in it; each runs until its report.
   const std::vector<std::uint32_t>& Open(Time end);
-  // At the end of a run, for those to whom batches are still on their way: an empty window, so that
-  // results are of processes that have taken in all that was sent. REQUIRES: no process is running.
+  // At the end of a run, an empty window for processes that have batches in flight to them, so that
+  // they apply all batches before they report results. REQUIRES: no process is running.
   const std::vector<std::uint32_t>& Close();
-  // As it stands, for a controller that takes over.
+  // Its state, for a controller that takes over.
   void Save(v1::SavedMaster* saved) const;
   // REQUIRES: nothing was reported yet. INVALID_ARGUMENT if it is of other processes.
   absl::Status Restore(const v1::SavedMaster& saved);
-  // What the process must have before it runs.
+  // The batches that the process must have before it runs.
   void FillGrant(std::uint32_t process, v1::WindowGrant* grant);
 
  private:

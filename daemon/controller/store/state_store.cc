@@ -8,7 +8,7 @@
 namespace percs {
 namespace {
 
-// Other connections are of people who look; the controller is the only one that writes.
+// Other connections only read; the controller is the only writer.
 constexpr int kBusyMilliseconds = 2'000;
 constexpr char kGoingOn[] = "going_on";
 

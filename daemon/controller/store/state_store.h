@@ -1,7 +1,7 @@
-// The embedded database of a controller's state directory (`state.db`, SQLite): who has joined, the
-// run in progress and how far it is, what network management did in it, and earlier runs.
-// What is put there between Begin and Commit is there as a whole or not at all, also if the process
-// is killed in the middle.
+// The embedded database of a controller's state directory (`state.db`, SQLite): the daemons that
+// joined, the run in progress and its position, the steps of network management in it, and earlier
+// runs. Changes between Begin and Commit are saved as a whole or not at all, also if the process is
+// killed in the middle.
 //
 // A commit says what it survives. To sync each window's progress would make windows as slow as the
 // disk, so most commits survive the end of this process only: after a failure of the machine the
@@ -48,8 +48,8 @@ struct KeptState {
   std::vector<v1::ManagerStep> steps;  // of the run in progress
 };
 
-// What a commit is safe from when it returns. One that survives the machine is synced, and with it
-// every commit before it.
+// The failure that a commit survives once it has returned. A commit that survives the machine is
+// synced, and with it every earlier commit.
 enum class Survives { kProcess, kMachine };
 
 class StateStore {
@@ -68,8 +68,8 @@ class StateStore {
   void Close();
   absl::StatusOr<KeptState> Load();
 
-  // Everything that is put until Commit; errors come from there: RESOURCE_EXHAUSTED when the disk
-  // is full, UNAVAILABLE for other trouble. After an error nothing was kept, and the same may be
+  // Begins the changes up to Commit, which returns their errors: RESOURCE_EXHAUSTED when the disk
+  // is full, UNAVAILABLE for other errors. After an error nothing was kept, and the same may be
   // tried again.
   void Begin(Survives survives);
   void PutFabric(std::uint64_t fabric, std::uint32_t places);

@@ -19,7 +19,8 @@ Task<> Collectives::TreeBarrier() {
   for (int i = 0; i < place_.children; ++i) co_await Signal(place_.child[i]);
 }
 
-// Ranks from M on, the largest power of two not above the count, hand in to rank - M and are told.
+// M is the largest power of two not above the count. Ranks from M on signal rank - M and wait for
+// its answer.
 Task<> Collectives::PairwiseBarrier() {
   const int spes = group_.spes(), rank = spe_.index();
   const int whole = static_cast<int>(std::bit_floor(static_cast<unsigned>(spes)));

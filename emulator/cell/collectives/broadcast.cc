@@ -43,7 +43,7 @@ Task<> Collectives::OverlappedBroadcast(std::uint32_t bytes) {
       co_await MoveToChild(ready.child[issued], bytes, ready.child[issued]);
     }
   }
-  ready.PutFirst(kSpesPerCell);  // the other Cell's root, which is no other SPE's child here
+  ready.PutFirst(kSpesPerCell);  // the other Cell's root, no SPE's child here
   for (int i = 0; i < ready.count; ++i) {
     co_await spe_.WaitTagAll(1u << ready.child[i]);
     co_await Signal(ready.child[i]);

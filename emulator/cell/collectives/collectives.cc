@@ -83,9 +83,9 @@ Task<std::uint32_t> Collectives::WaitForAny(std::uint32_t bits) {
   co_return come >> shift_;
 }
 
-// Halves that take turns keep two calls apart only while everybody's partners stay the same: after
-// a broadcast or a reduction an SPE may be two calls ahead of one it did not speak to. So before
-// partners change, a barrier goes over the old tree.
+// Alternating halves keep two calls apart only while all partners stay the same: after a broadcast
+// or a reduction an SPE may be two calls ahead of an SPE with which it did not communicate. So
+// before partners change, there is a barrier over the old tree.
 Task<> Collectives::Settle(AlgorithmSpec next) {
   if (!last_rooted_ || next == last_) co_return;
   Begin(last_, /*linked=*/true);

@@ -26,7 +26,7 @@ std::uint8_t MessageByte(std::uint64_t call, std::uint32_t i) {
 
 void Prepare(const RunningLoop& m, Spe& spe, std::uint64_t call) {
   const CollectiveLoop& loop = *m.loop;
-  // What the call will refuse may not fit the local store.
+  // A call that will be refused may not fit the local store.
   if (loop.collective == Collective::kBroadcast && loop.bytes <= kCollectiveBufferBytes) {
     std::uint8_t* const to = spe.local_store().at(m.group.buffer());
     for (std::uint32_t i = 0; i < loop.bytes; ++i) {

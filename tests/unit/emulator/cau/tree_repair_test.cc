@@ -300,8 +300,7 @@ TEST(TreeRepair, RandomTreesUnderRandomFaultsAreRightOrSayWhy) {
   EXPECT_GT(resent, 0u);
 }
 
-// --- Commands
-// -------------------------------------------------------------------------------------
+// --- Commands ------------------------------------------------------------------------------------
 
 TEST(TreeService, CreatesListsAndDeletesTreesInVirtualTime) {
   Scenario s;

@@ -210,8 +210,7 @@ TEST(TreeLossTest, RandomFaultsCostTimeOrAreReported) {
   EXPECT_GT(reported, 0u);
 }
 
-// --- Many trees
-// -----------------------------------------------------------------------------------
+// --- Many trees ----------------------------------------------------------------------------------
 
 constexpr NodeId kNodes = 4;
 

@@ -233,8 +233,7 @@ TEST(CmlPmpi, HooksSeeEveryCallOfEveryFunctionAndPmpiCallsNone) {
   }
 }
 
-// --- Remote procedure calls
-// -------------------------------------------------------------------------
+// --- Remote procedure calls ----------------------------------------------------------------------
 
 void StoreBig(Cml& mpi, LsAddress at, std::uint64_t value) {
   Bytes bytes;

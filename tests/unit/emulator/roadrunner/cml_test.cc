@@ -307,8 +307,7 @@ TEST(Cml, ACrossbarFailsAndMessagesGoAroundIt) {
   EXPECT_GT(result.time, DefaultParameters().infiniband.sweep);
 }
 
-// --- Errors
-// -----------------------------------------------------------------------------------------
+// --- Errors --------------------------------------------------------------------------------------
 
 absl::Status StatusOf(const RankProgram& program, SpeProgramImage image = FullImage(kHeap)) {
   auto cluster = MakeCluster(2);

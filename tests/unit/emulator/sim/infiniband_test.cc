@@ -274,8 +274,7 @@ TEST(Infiniband, PlacesThatDoNotExistAreRefusedWithTheArithmetic) {
   EXPECT_THAT(refusal(gateway), HasSubstr("topology.infiniband.gateway: no hub is named"));
 }
 
-// --- Triblades
-// --------------------------------------------------------------------------------------
+// --- Triblades -----------------------------------------------------------------------------------
 
 Scenario Triblades(const std::vector<std::string>& places, CollectiveOperation operation,
                    std::uint32_t bytes, std::uint64_t iterations) {

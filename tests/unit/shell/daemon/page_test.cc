@@ -309,7 +309,7 @@ TEST(PageGuardTest, WhoMayOnlyLookIsRefusedTheRest) {
   const PageGuard guard("127.0.0.1:4711", NewPageToken(), "", Role::kViewer);
   EXPECT_EQ("viewer", guard.RoleOf(""));
   EXPECT_TRUE(guard.CheckRole("ListLinks", "").ok());
-  EXPECT_EQ("CreateFault is for the role operator; who opens this page has the role viewer",
+  EXPECT_EQ("CreateFault needs the role operator; this page was opened with the role viewer",
             guard.CheckRole("CreateFault", "").message());
 }
 
