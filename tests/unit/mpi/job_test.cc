@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "client/mpi/job_journal.h"
+#include "client/mpi/summary.h"
 #include "client/ofi/rank.h"
 #include "emulator/routing/planner.h"
 
@@ -387,6 +388,9 @@ class Processes {
       }
       EXPECT_EQ("", jobs_[p]->failure());
       EXPECT_EQ(0u, jobs_[p]->late_calls());
+      v1::EndRanksReply ended;
+      CollectivesToProto(jobs_[p]->collectives(), &ended);
+      AddCollectives(ended, &result.collectives);
     }
     result.run =
         MergeResults(fabrics_[0]->scenario(), fabrics_[0]->topology(), std::move(nodes), {}, 0);
@@ -581,6 +585,61 @@ TEST(MpiCollectives, AreRightOnEveryPlacementAndEveryRunHasOneDigest) {
   }
 }
 
+// Ranks on hubs of several processes meet in packets of CAUs alone.
+TEST(MpiCollectives, RanksOnSeveralProcessesHaveTheTimesOfRanksOnOne) {
+  for (const std::uint32_t per_hub : {1, 3}) {
+    const std::uint32_t ranks = 4 * per_hub;
+    const auto job = StartJob(ranks, per_hub, OnCaus());
+    const JobResult one = RunCollectives(*job, ranks);
+    EXPECT_EQ("", one.failure);
+    JobOptions options = OnFourHubs(per_hub);
+    options.collective_bytes = options.transport.collective_bytes;
+    options.machine.trees = {WorldTree(options.places)};
+    for (const std::uint32_t processes : {2, 4}) {
+      SCOPED_TRACE(processes);
+      Processes several(options, processes);
+      std::vector<Part> parts;
+      for (std::uint32_t r = 0; r < ranks; ++r) parts.push_back(EveryCollective(r, ranks));
+      auto threads = StartRanks(parts, [&](std::uint32_t rank) { return several.SocketOf(rank); });
+      const JobResult result = several.Run(0);
+      for (std::thread& thread : threads) thread.join();
+      EXPECT_EQ(one.times, result.times);
+      EXPECT_EQ(one.digest, result.digest);
+      EXPECT_EQ(4u * ranks, result.collectives.calls[static_cast<int>(CollectiveKind::kReduce)]);
+      EXPECT_EQ(1u, result.collectives.groups);
+    }
+  }
+}
+
+// What waits for a rank that is late: broadcasts from elsewhere, and the others' part of a sum.
+TEST(MpiCollectives, ARankThatCallsLateHasWhatCameBefore) {
+  const auto part = [](std::uint32_t r) {
+    return [r](Program& rank) {
+      const std::uint64_t group = rank.Join({0, 1, 2, 3});
+      EXPECT_EQ(kNoGroup, rank.Join({0, 1, 2, 3}, 1));  // each process knows its own hubs only
+      for (int i = 0; r == 3 && i < 50; ++i) rank.Send(0, Pattern(8, 1)), rank.Next();
+      for (unsigned i = 0; i < 3; ++i) {
+        std::vector<std::uint8_t> data = Pattern(200, r == 0 ? i : 255);
+        EXPECT_TRUE(rank.Broadcast(group, 0, r == 0, &data));
+        EXPECT_EQ(Pattern(200, i), data);
+      }
+      std::vector<std::int64_t> values = {r + 1};
+      EXPECT_TRUE(rank.Sum(group, 3, &values, CollectiveKind::kReduce, r == 3));
+      EXPECT_EQ(r == 3 ? 10 : r + 1, values[0]);
+    };
+  };
+  JobOptions options = OnFourHubs(1);
+  options.collective_bytes = options.transport.collective_bytes;
+  options.machine.trees = {WorldTree(options.places)};
+  Processes several(options, 4);
+  auto threads = StartRanks({part(0), part(1), part(2), part(3)},
+                            [&](std::uint32_t rank) { return several.SocketOf(rank); });
+  const JobResult result = several.Run(0);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(3u, result.collectives.calls[static_cast<int>(CollectiveKind::kBroadcast)]);
+  EXPECT_EQ(1u, result.collectives.refused);
+}
+
 // Ranks of one hub call a reduce at different times, and who has given its operand goes on: no time
 // that has passed comes again.
 TEST(MpiCollectives, AReduceEndsForARankThatIsNotTheRootWithoutTheOthers) {
@@ -662,6 +721,34 @@ TEST(MpiCollectives, CommunicatorsBeyondTheTreesOfAHubGetNone) {
 
 // --- Journal
 // -------------------------------------------------------------------------------------------
+
+TEST(MpiJournal, WhatRanksOfSeveralProcessesCallIsReplayedInOne) {
+  v1::Scenario machine;
+  machine.set_name("machine");
+  machine.mutable_topology()->set_supernodes(1);
+  machine.mutable_topology()->set_drawers(1);
+  machine.mutable_topology()->set_hubs(4);
+  v1::MpiJob program;
+  for (std::uint32_t r = 0; r < 4; ++r) program.add_hubs(r), program.add_windows(0);
+  const std::vector<Part> parts = EveryPair(1);
+  for (const Time start : {Time{0}, 5 * kMillisecond + 77}) {
+    CallLog calls(4);
+    JobOptions options = OnFourHubs(1);
+    options.calls = &calls;
+    Processes two(options, 2);
+    auto threads = StartRanks(parts, [&](std::uint32_t rank) { return two.SocketOf(rank); });
+    const JobResult live = two.Run(start);
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(start, two.job(0).began());
+    v1::JournalRecord record;
+    record.set_mpi_calls(calls.Take());
+    const auto again = ReplayJob(machine, program, {record});
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_EQ("", again->failure);
+    EXPECT_EQ(live.times, again->times);
+    if (start == 0) EXPECT_EQ(live.digest, again->digest);
+  }
+}
 
 TEST(MpiJournal, AReplayHasTheDigestOfTheRun) {
   const std::string folder = testing::TempDir() + "mpi_journal";
