@@ -232,12 +232,6 @@ class MpiTest(MpiFixture):
                                      program=[self.program("allreduce_time")])
         self.assertEqual((printed, alone["collectives"]), (output, report["collectives"]))
         self.assert_same_run(alone, report)
-        # MPI_COMM_WORLD alone has a tree.
-        program = [self.program("collectives")]
-        output, report = self.report(8, *on_caus, "--daemons", "4", program=program)
-        self.assertEqual(self.over_tcp(8, *program), output)
-        self.assertEqual(1, report["collectives"]["communicators"])
-        self.assertGreater(report["collectives"]["refused"], 0)
 
     def test_a_rank_is_on_its_hub_and_no_name_of_a_machine_changes_times(self):
         source = self.path / "processor.c"
@@ -296,6 +290,7 @@ class MpiTest(MpiFixture):
             start(*on_two, "--job", 2, "--first-window", 1, "--collectives", "cau", "--",
                   self.program("suite")))
         self.assertEqual((0, self.over_tcp(4)), (code, output), errors)
+        self.assertIn("communicators: 1 with a tree", errors)  # that of MPI_COMM_WORLD
         # A link is cut and restored below the sums of the first.
         cut = ("--kind", "link_down", "--link", "sn0-d0-h0/sn0-d0-h1", "--name", "two")
         self.assertEqual(0, ended(start("fault", "create", "cut", *cut))[0])
