@@ -43,26 +43,28 @@ class Shipped:
     result: str  # pattern: the part of a line that has nothing to do with time
     least: int   # such lines
     file: str = ""  # where they are, if not in standard output
+    digest: bool = True  # else it sends memory that it never wrote, which has addresses
 
 
 SHIPPED = {
     "suite": Shipped(5, ["{path}/suite"], r"^.* [0-9a-f]{16}$", 8),
     "ring": Shipped(5, ["{path}/ring"], r"^sum, least, seconds.*", 1),
     "mpi4py": Shipped(4, ["/usr/bin/python3", str(PROGRAMS / "pickles.py")], r"^[\[r].*", 7),
-    "NetPIPE": Shipped(2, ["NPopenmpi", "-n", "20", "-u", "65536"],
+    "NetPIPE": Shipped(2, ["sh", "-c", "exec NPopenmpi -n 20 -u 65536 2>&1"],
                        r"^ *\d+: +\d+ bytes +20 times", 60),
-    "NetPIPE's check": Shipped(2, ["NPopenmpi", "-i", "-n", "3", "-u", "65536"],
+    "NetPIPE's check": Shipped(2, ["sh", "-c", "exec NPopenmpi -i -n 3 -u 65536 2>&1"],
                                r"^.* bytes .*Integrity check passed", 28),
     "LAMMPS": Shipped(32, ["lmp", "-in", "in.melt", "-log", "none"], r"^ +\d+ +[\d.]+ +-[\d.]+ .*",
                       11),
     "HPCC": Shipped(4, ["hpcc"],
                     r"^(WALL|CPU)( +\d+){6}|^(Found|Node.s. with|Solution).*|"
-                    r"^.*(residual|tests comp).*|^\w+(residual|Errors\w*|maxErr|Success)=.*", 20, "hpccoutf.txt"),
+                    r"^.*(residual|tests comp).*|^\w+(residual|Errors\w*|maxErr|Success)=.*",
+                    20, "hpccoutf.txt", digest=False),
 }
 QUICK = ("mpi4py", "NetPIPE's check")  # beside those of test_mpi.py
-# Testers that end within two minutes over tcp, with what their lines say of a case.
-TESTERS = ("xdlu", "xsllt", "xcllt", "xdqr", "xsls", "xzinv", "xdbrd", "xstrd", "xdnep", "xdhrd",
-           "xddblu", "xsdtlu", "xdpbllt", "xsptllt")
+# Of linear equations, least squares, inverses, eigenvalues, and of banded and tridiagonal matrices.
+TESTERS = ("xdlu", "xsllt", "xdqr", "xzinv", "xdbrd", "xstrd", "xdnep", "xdhrd", "xddblu", "xsdtlu",
+           "xdpbllt", "xsptllt")
 
 
 class ProgramsTest(MpiFixture):
@@ -79,10 +81,7 @@ class ProgramsTest(MpiFixture):
             (cls.path / "hpccinf.txt").write_text(text.replace("80           NBs", "16 NBs"))
 
     def command(self, shipped):
-        command = [word.format(path=self.path) for word in shipped.command]
-        if not shutil.which(command[0]):
-            self.skipTest(f"no {command[0]}: deploy/install --mpi")
-        return command
+        return [word.format(path=self.path) for word in shipped.command]
 
     def output(self, shipped, printed):
         """Lines of ranks come in any order."""
@@ -110,6 +109,11 @@ class ProgramsTest(MpiFixture):
                                                  cwd=self.path, limit=LIMIT_SECONDS))
         self.assertEqual(self.results(shipped, tcp), self.results(shipped, ours))
 
+    def assert_same_program(self, shipped, one, other):
+        if not shipped.digest:
+            one, other = {**one, "digest": ""}, {**other, "digest": ""}
+        self.assert_same_run(one, other)
+
     def test_results_of_short_programs_are_those_of_tcp(self):
         for name in QUICK:
             with self.subTest(name):
@@ -129,10 +133,10 @@ class ProgramsTest(MpiFixture):
                 for run in range(1, RUNS):
                     again, report = self.on_machine(shipped, "four.yaml")
                     self.assertEqual(printed, again, run)
-                    self.assert_same_run(first, report)
+                    self.assert_same_program(shipped, first, report)
                 again, report = self.on_machine(shipped, "four.yaml", "--daemons", "4")
                 self.assertEqual(printed, again)
-                self.assert_same_run(first, report)
+                self.assert_same_program(shipped, first, report)
 
     @unittest.skipUnless(FULL, "a minute long: --full")
     def test_the_table_of_allreduces_in_the_document_is_what_its_program_prints(self):
