@@ -746,7 +746,9 @@ TEST(MpiJournal, WhatRanksOfSeveralProcessesCallIsReplayedInOne) {
     ASSERT_TRUE(again.ok()) << again.status();
     EXPECT_EQ("", again->failure);
     EXPECT_EQ(live.times, again->times);
-    if (start == 0) EXPECT_EQ(live.digest, again->digest);
+    if (start == 0) {
+      EXPECT_EQ(live.digest, again->digest);
+    }
   }
 }
 
