@@ -1,4 +1,4 @@
-"""What mpi4py's users do: a reduction of numbers, a gather of pickled objects, a probe of what comes
+"""What mpi4py users do: a reduction of numbers, a gather of pickled objects, a probe of what comes
 from anybody. Rank 0 prints what it got, which is the same over any transport."""
 
 from mpi4py import MPI
