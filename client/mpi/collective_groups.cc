@@ -37,16 +37,28 @@ TreeSpec WorldTree(const std::vector<RankPlace>& places) {
   return tree;
 }
 
-Collectives::Collectives(Fabric& fabric, const std::vector<RankPlace>& places, bool has_world,
-                         Transport& transport, TransportUser& user, const HostParameters& host)
+Collectives::Collectives(Fabric& fabric, const std::vector<RankPlace>& places,
+                         const CollectiveTrees& trees, Transport& transport, TransportUser& user,
+                         const HostParameters& host)
     : fabric_(fabric),
       places_(places),
-      has_world_(has_world),
+      trees_(trees),
       transport_(transport),
       user_(user),
       host_(host) {}
 
 Collectives::~Collectives() = default;
+
+void Collectives::Begin(Time at) {
+  if (!trees_.world) return;
+  world_ = &MakeGroup(/*communicator=*/0, AllRanks(places_.size()));
+  world_->tree = *trees_.world;
+  Attach(*world_, at);
+}
+
+void Collectives::Close(Time at) {
+  if (world_ != nullptr) Detach(*world_, at);
+}
 
 void Collectives::Fail(const std::string& reason) { user_.OnFailure("collectives: " + reason); }
 
@@ -56,23 +68,43 @@ Collectives::Group& Collectives::GroupFor(const JoinCall& call, std::uint32_t ra
         group->ranks == call.ranks && !group->members.at(rank).joined)
       return *group;
   }
+  return MakeGroup(call.communicator, call.ranks);
+}
+
+Collectives::Group& Collectives::MakeGroup(std::uint64_t communicator,
+                                           const std::vector<std::uint32_t>& ranks) {
   groups_.push_back(std::make_unique<Group>());
   Group& group = *groups_.back();
   group.number = groups_.size();
-  group.communicator = call.communicator;
-  group.ranks = call.ranks;
-  const std::vector<NodeId> hubs = HubsOf(places_, call.ranks);
+  group.communicator = communicator;
+  group.ranks = ranks;
+  const std::vector<NodeId> hubs = HubsOf(places_, ranks), nodes = fabric_.local_nodes();
   for (const NodeId node : hubs) {
     group.hubs.push_back(std::make_unique<Part>(*this, group, group.hubs.size()));
     group.hubs.back()->node = node;
+    group.hubs.back()->here = std::binary_search(nodes.begin(), nodes.end(), node);
   }
-  for (const std::uint32_t member : call.ranks) {
+  for (const std::uint32_t member : ranks) {
     const auto hub = static_cast<std::size_t>(
         std::lower_bound(hubs.begin(), hubs.end(), places_[member].hub) - hubs.begin());
     group.members[member] = {hub, group.hubs[hub]->members.size()};
     group.hubs[hub]->members.push_back(member);
+    group.here += group.hubs[hub]->here;
   }
   return group;
+}
+
+// The first communicator of all ranks in their order has the tree that is there, and nobody waits
+// for it.
+bool Collectives::JoinWorld(const JoinCall& call, std::uint32_t rank, Time at) {
+  if (world_ == nullptr || call.ranks != world_->ranks || world_->members.at(rank).joined ||
+      (world_taken_ && world_->communicator != call.communicator))
+    return false;
+  world_taken_ = world_->members.at(rank).joined = true;
+  world_->communicator = call.communicator;
+  counts_.groups += rank == world_->ranks[0];
+  AnswerOne(rank, call.id, world_->number, at);
+  return true;
 }
 
 absl::Status Collectives::Join(std::uint32_t rank, Time at, const JoinCall& call) {
@@ -84,6 +116,12 @@ absl::Status Collectives::Join(std::uint32_t rank, Time at, const JoinCall& call
       std::adjacent_find(once.begin(), once.end()) != once.end())
     return absl::InvalidArgumentError(
         fmt::format("rank {} joins a communicator of ranks that are not its own", rank));
+  if (JoinWorld(call, rank, at)) return absl::OkStatus();
+  if (!trees_.makes && HubsOf(places_, call.ranks).size() > 1) {
+    counts_.refused += rank == call.ranks[0];
+    AnswerOne(rank, call.id, kNoGroup, at);
+    return absl::OkStatus();
+  }
   Group& group = GroupFor(call, rank);
   group.members.at(rank).joined = true;
   group.joins.emplace_back(rank, call.id);
@@ -96,11 +134,6 @@ void Collectives::SetUp(Group& group, Time now) {
   if (group.hubs.size() == 1) {
     group.state = State::kUp;
     return Answer(group, now);
-  }
-  if (has_world_ && group.ranks == AllRanks(places_.size())) {
-    has_world_ = false;
-    group.tree = 0;
-    return Attach(group, now);
   }
   TreeSpec tree;
   tree.name = fmt::format("communicator-{}", group.number);
@@ -119,8 +152,11 @@ void Collectives::AwaitTree(Group& group, Time at) {
   transport_.Act(group.ranks[0], at, [this, &group](Time now) {
     const TreeState state = fabric_.trees()[group.tree].state;
     if (state == TreeState::kSettingUp) return AwaitTree(group, now + kAskEvery);
-    if (state == TreeState::kReady) return Attach(group, now);
-    group.state = State::kOver;
+    if (state == TreeState::kReady) {
+      Attach(group, now);
+    } else {
+      group.state = State::kOver;
+    }
     Answer(group, now);
   });
 }
@@ -129,26 +165,38 @@ void Collectives::Attach(Group& group, Time now) {
   group.state = State::kUp;
   for (const auto& made : group.hubs) {
     Part* const part = made.get();
+    if (!part->here) continue;
     const absl::Status status = fabric_.UseCau(part->node, now, [this, part, &group](CauPort& cau) {
       if (absl::Status attached = cau.Attach(group.tree, part); !attached.ok())
         Fail(std::string(attached.message()));
     });
     if (!status.ok()) return Fail(std::string(status.message()));
   }
-  Answer(group, now);
+}
+
+void Collectives::Detach(Group& group, Time at) {
+  for (const auto& part : group.hubs) {
+    if (!part->here) continue;
+    const absl::Status status =
+        fabric_.UseCau(part->node, at, [tree = group.tree](CauPort& cau) { cau.Detach(tree); });
+    if (!status.ok()) return Fail(std::string(status.message()));
+  }
 }
 
 void Collectives::Answer(Group& group, Time now) {
   const bool up = group.state == State::kUp;
   ++(up ? counts_.groups : counts_.refused);
-  for (const auto& [rank, id] : std::exchange(group.joins, {})) {
-    Completion completion;
-    completion.at = now;
-    completion.id = id;
-    completion.peer = rank;
-    completion.data = up ? group.number : kNoGroup;
-    user_.OnCompletion(rank, std::move(completion));
-  }
+  for (const auto& [rank, id] : std::exchange(group.joins, {}))
+    AnswerOne(rank, id, up ? group.number : kNoGroup, now);
+}
+
+void Collectives::AnswerOne(std::uint32_t rank, std::uint64_t id, std::uint64_t group, Time now) {
+  Completion completion;
+  completion.at = now;
+  completion.id = id;
+  completion.peer = rank;
+  completion.data = group;
+  user_.OnCompletion(rank, std::move(completion));
 }
 
 absl::Status Collectives::Leave(std::uint32_t rank, Time at, std::uint64_t number) {
@@ -159,15 +207,11 @@ absl::Status Collectives::Leave(std::uint32_t rank, Time at, std::uint64_t numbe
   if (found == group.members.end() || std::exchange(found->second.left, true))
     return absl::InvalidArgumentError(
         fmt::format("rank {} is not in group {} that it leaves", rank, number));
-  if (++group.left < group.ranks.size()) return absl::OkStatus();
+  // The world's tree stays for the run.
+  if (++group.left < group.here || &group == world_) return absl::OkStatus();
   group.state = State::kOver;
   if (group.hubs.size() == 1) return absl::OkStatus();
-  for (const auto& part : group.hubs) {
-    if (absl::Status status =
-            fabric_.UseCau(part->node, at, [tree = group.tree](CauPort& cau) { cau.Detach(tree); });
-        !status.ok())
-      return status;
-  }
+  Detach(group, at);
   return fabric_.DeleteTree(group.tree, at + kAskEvery);
 }
 
@@ -201,7 +245,14 @@ void Collectives::OnDown(Group& group) {
 
 // Each hub hears it, at one instant.
 void Collectives::OnUp(Group& group, const std::vector<NodeId>& participants) {
-  if (group.state == State::kOver || std::exchange(group.repairing, true)) return;
+  if (group.state == State::kOver) return;
+  if (!trees_.makes) {
+    if (!world_taken_) return;  // nothing has been given
+    return Fail(
+        "the tree of MPI_COMM_WORLD was set up again after a fault, which ranks on daemons do not "
+        "survive; use --collectives p2p, or the machine in one process");
+  }
+  if (std::exchange(group.repairing, true)) return;
   for (const auto& part : group.hubs) {
     if (std::binary_search(participants.begin(), participants.end(), part->node)) continue;
     return Fail(fmt::format("the tree of communicator {} continues without {}", group.communicator,
@@ -219,6 +270,7 @@ void Collectives::GiveAgain(Group& group, Time now) {
   group.state = State::kUp;
   ++group.generation;
   for (const auto& part : group.hubs) part->out.clear(), part->holds = false;
+  group.early.clear();
   std::fill(std::begin(group.next), std::end(group.next), 0u);
   for (Operation& operation : group.operations) {
     // What has been heard everywhere is not given, and takes no sequence.
@@ -227,6 +279,7 @@ void Collectives::GiveAgain(Group& group, Time now) {
                     [](const OfHub& hub) { return hub.has_result; }))
       operation.packets[1] = 0;
     TakeSequences(group, operation);
+    operation.unsent = 0;
     if (!operation.reduced) operation.chunks_reduced = 0;
     for (OfHub& hub : operation.hubs) hub.chunks = 0;
     for (std::size_t i = 0; i < group.hubs.size(); ++i) {

@@ -49,7 +49,7 @@ Collectives::Operation& Collectives::OperationFor(Group& group, std::uint64_t nu
                                                   const CollectiveCall& call) {
   if (number < group.first + group.operations.size()) return group.operations[number - group.first];
   PERCS_CHECK(number == group.first + group.operations.size());
-  ++counts_.calls[static_cast<int>(call.kind)];
+  if (group.hubs[0]->here) ++counts_.calls[static_cast<int>(call.kind)];
   Operation& made = group.operations.emplace_back();
   made.number = number;
   made.kind = call.kind;
@@ -72,6 +72,7 @@ Collectives::Operation& Collectives::OperationFor(Group& group, std::uint64_t nu
     hub.result.resize(made.bytes);
   }
   made.total.resize(made.bytes);
+  TakeEarly(group, made);
   return made;
 }
 
@@ -165,7 +166,8 @@ void Collectives::Contribute(Group& group, Operation& operation, std::size_t ind
 void Collectives::Send(Group& group, std::size_t index, CauOperation kind, std::uint64_t number,
                        Time at) {
   Part& part = *group.hubs[index];
-  const Operation& operation = *Find(group, number);
+  Operation& operation = *Find(group, number);
+  operation.unsent += operation.chunks;
   for (std::size_t chunk = 0; chunk < operation.chunks; ++chunk) {
     part.busy = std::max(part.busy, at) + host_.cau_send;
     const Packet packet{kind, number, chunk, group.generation};
@@ -182,8 +184,9 @@ void Collectives::Pump(Group& group, std::size_t index, Time now) {
   if (part.holds || part.out.empty() || group.state != State::kUp) return;
   const Packet packet = part.out.front();
   part.out.pop_front();
-  const Operation* const operation = Find(group, packet.number);
-  PERCS_CHECK(operation != nullptr);  // no rank has its result before
+  Operation* const operation = Find(group, packet.number);
+  PERCS_CHECK(operation != nullptr && operation->unsent > 0);
+  --operation->unsent;
   const bool reduce = packet.operation == CauOperation::kReduce;
   const std::uint32_t sequence = operation->sequence[static_cast<int>(packet.operation)] +
                                  static_cast<std::uint32_t>(packet.chunk);
@@ -204,10 +207,42 @@ void Collectives::Pump(Group& group, std::size_t index, Time now) {
           Fail(std::string(given.message()));
       });
   if (!status.ok()) Fail(std::string(status.message()));
+  Retire(group);
+}
+
+// What comes for a call that no rank here has made yet; false for what has ended.
+bool Collectives::KeepEarly(Group& group, CauOperation kind, std::size_t index,
+                            std::uint32_t sequence, const CauPayload& payload) {
+  constexpr std::uint32_t kHalf = 0x80000000u;
+  if (sequence - group.next[static_cast<std::size_t>(kind)] >= kHalf) return false;
+  Part& part = *group.hubs[index];
+  part.busy = std::max(part.busy, fabric_.event_time(part.node)) + host_.cau_receive;
+  group.early.push_back({kind, index, sequence, payload, part.busy});
+  return true;
+}
+
+void Collectives::TakeEarly(Group& group, Operation& operation) {
+  std::erase_if(group.early, [&operation](const Early& early) {
+    const auto kind = static_cast<std::size_t>(early.kind);
+    const std::uint32_t chunk = early.sequence - operation.sequence[kind];
+    if (chunk >= operation.packets[kind]) return false;
+    OfHub& hub = operation.hubs[early.hub];
+    if (early.kind == CauOperation::kReduce) {
+      Store(early.payload, chunk, &operation.total);
+      ++operation.chunks_reduced;
+      return true;
+    }
+    Store(early.payload, chunk, &hub.result);
+    hub.result_at = early.at;
+    hub.has_result = ++hub.chunks == operation.chunks;
+    return true;
+  });
 }
 
 // At the root: the others' sum of some bytes.
-void Collectives::OnReduced(Group& group, std::uint32_t sequence, const CauPayload& payload) {
+void Collectives::OnReduced(Group& group, std::size_t index, std::uint32_t sequence,
+                            const CauPayload& payload) {
+  if (KeepEarly(group, CauOperation::kReduce, index, sequence, payload)) return;
   Operation* const operation = FindBySequence(group, CauOperation::kReduce, sequence);
   if (operation == nullptr || operation->reduced) return;
   Store(payload, sequence - operation->sequence[0], &operation->total);
@@ -247,6 +282,7 @@ void Collectives::HaveTotal(Group& group, std::uint64_t number, Time now) {
 
 void Collectives::OnMulticast(Group& group, std::size_t index, std::uint32_t sequence,
                               const CauPayload& payload) {
+  if (KeepEarly(group, CauOperation::kMulticast, index, sequence, payload)) return;
   Operation* const operation = FindBySequence(group, CauOperation::kMulticast, sequence);
   if (operation == nullptr || operation->hubs[index].has_result) return;
   OfHub& hub = operation->hubs[index];
@@ -286,9 +322,10 @@ void Collectives::EndMember(Group& group, Operation& operation, std::size_t inde
   user_.OnCompletion(rank, std::move(completion));
 }
 
-// Forgets what has ended for all.
+// Forgets what has ended for all that are here.
 void Collectives::Retire(Group& group) {
-  while (!group.operations.empty() && group.operations.front().ended == group.ranks.size()) {
+  while (!group.operations.empty() && group.operations.front().ended == group.here &&
+         group.operations.front().unsent == 0) {
     group.operations.pop_front();
     ++group.first;
   }

@@ -5,11 +5,16 @@
 // All of it happens in virtual time, on real operands, by the packets of the emulated CAUs. What
 // the ranks of a communicator call is compared, so that calls that contradict each other end the
 // run with what they were. After a repair of a tree, what had not ended is given again.
+//
+// Where other processes have hubs, too, each of them has this for its own ranks, and they meet in
+// packets of CAUs alone: MPI_COMM_WORLD has the tree that was there before, communicators of one
+// hub need none, and the others get none.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,6 +45,12 @@ struct JoinCall {
   std::vector<std::uint32_t> ranks;  // in their order there
 };
 
+// Who sets up trees, and the one that was there before.
+struct CollectiveTrees {
+  std::optional<CauTreeId> world;  // WorldTree of the places; none if one hub has all ranks
+  bool makes = true;               // network management is in this process
+};
+
 struct CollectiveCounts {
   std::uint64_t calls[4] = {};  // by CollectiveKind; of a whole group
   std::uint64_t groups = 0;     // communicators that got a tree, or need none: all on one hub
@@ -53,17 +64,25 @@ TreeSpec WorldTree(const std::vector<RankPlace>& places);
 // WIDE: one protocol: each method is one step of a collective.
 class Collectives {
  public:
-  // REQUIRES: all outlive this. `has_world`: the fabric's tree 0 is WorldTree.
-  Collectives(Fabric& fabric, const std::vector<RankPlace>& places, bool has_world,
+  // REQUIRES: all outlive this.
+  Collectives(Fabric& fabric, const std::vector<RankPlace>& places, const CollectiveTrees& trees,
               Transport& transport, TransportUser& user, const HostParameters& host);
   ~Collectives();
 
+  // Virtual time begins for the ranks.
+  void Begin(Time at);
+  // Of a fabric that goes on: nobody is at the world's tree any more.
+  void Close(Time at);
   // Calls of a rank, in the order of their times. An error names what contradicts what.
   absl::Status Join(std::uint32_t rank, Time at, const JoinCall& call);
   absl::Status Call(std::uint32_t rank, Time at, CollectiveCall call);
   absl::Status Leave(std::uint32_t rank, Time at, std::uint64_t group);
 
   const CollectiveCounts& counts() const { return counts_; }
+  // Open MPI's number of it, which is the same wherever its ranks are; 0 for no group.
+  std::uint64_t communicator(std::uint64_t group) const {
+    return group == kNoGroup || group > groups_.size() ? 0 : groups_[group - 1]->communicator;
+  }
 
  private:
   enum class State : std::uint8_t { kJoining, kSettingUp, kUp, kDown, kOver };
@@ -78,7 +97,7 @@ class Collectives {
   struct Part final : public CauListener {
     Part(Collectives& o, Group& g, std::size_t i) : owner(o), group(g), index(i) {}
     void OnCauReduced(CauTreeId, std::uint32_t sequence, const CauPayload& payload) override {
-      owner.OnReduced(group, sequence, payload);
+      owner.OnReduced(group, index, sequence, payload);
     }
     void OnCauMulticast(CauTreeId, std::uint32_t sequence, const CauPayload& payload) override {
       owner.OnMulticast(group, index, sequence, payload);
@@ -96,6 +115,7 @@ class Collectives {
     Group& group;
     const std::size_t index;
     NodeId node = 0;
+    bool here = true;                    // else another process has it
     std::vector<std::uint32_t> members;  // ranks, the leader first
     std::deque<Packet> out;
     bool holds = false;  // the window has a packet that is not acknowledged
@@ -129,7 +149,16 @@ class Collectives {
     std::size_t chunks_reduced = 0;
     Bytes total;  // at the root
     std::vector<OfHub> hubs;
-    std::size_t ended = 0;  // ranks
+    std::size_t ended = 0;   // ranks that are here
+    std::size_t unsent = 0;  // packets that the CAUs here are to have
+  };
+  // Of an operation that no rank here has called yet.
+  struct Early {
+    CauOperation kind = CauOperation::kReduce;
+    std::size_t hub = 0;
+    std::uint32_t sequence = 0;
+    CauPayload payload;
+    Time at = 0;  // the leader's software has it
   };
   struct Member {
     std::size_t hub = 0, local = 0;
@@ -144,7 +173,8 @@ class Collectives {
     absl::flat_hash_map<std::uint32_t, Member> members;  // by rank
     std::vector<std::unique_ptr<Part>> hubs;
     std::vector<std::pair<std::uint32_t, std::uint64_t>> joins;  // rank, id
-    std::size_t left = 0;
+    std::size_t here = 0, left = 0;                              // ranks
+    std::vector<Early> early;
     std::deque<Operation> operations;
     std::uint64_t first = 0;  // number of the first of them
     std::uint32_t next[2] = {};
@@ -153,11 +183,15 @@ class Collectives {
   };
 
   // --- collective_groups.cc
+  Group& MakeGroup(std::uint64_t communicator, const std::vector<std::uint32_t>& ranks);
   Group& GroupFor(const JoinCall& call, std::uint32_t rank);
+  bool JoinWorld(const JoinCall& call, std::uint32_t rank, Time at);
   void SetUp(Group& group, Time now);
   void AwaitTree(Group& group, Time now);
   void Attach(Group& group, Time now);
+  void Detach(Group& group, Time at);
   void Answer(Group& group, Time now);
+  void AnswerOne(std::uint32_t rank, std::uint64_t id, std::uint64_t group, Time now);
   void OnDown(Group& group);
   void OnUp(Group& group, const std::vector<NodeId>& participants);
   void GiveAgain(Group& group, Time now);
@@ -173,7 +207,10 @@ class Collectives {
   void Contribute(Group& group, Operation& operation, std::size_t hub);
   void Send(Group& group, std::size_t hub, CauOperation kind, std::uint64_t number, Time at);
   void Pump(Group& group, std::size_t hub, Time now);
-  void OnReduced(Group& group, std::uint32_t sequence, const CauPayload& payload);
+  bool KeepEarly(Group& group, CauOperation kind, std::size_t hub, std::uint32_t sequence,
+                 const CauPayload& payload);
+  void TakeEarly(Group& group, Operation& operation);
+  void OnReduced(Group& group, std::size_t hub, std::uint32_t sequence, const CauPayload& payload);
   void OnMulticast(Group& group, std::size_t hub, std::uint32_t sequence,
                    const CauPayload& payload);
   void HaveTotal(Group& group, std::uint64_t number, Time now);
@@ -186,7 +223,9 @@ class Collectives {
 
   Fabric& fabric_;
   const std::vector<RankPlace>& places_;
-  bool has_world_;  // and no communicator uses it yet
+  const CollectiveTrees trees_;
+  Group* world_ = nullptr;    // null: none
+  bool world_taken_ = false;  // a communicator uses it
   Transport& transport_;
   TransportUser& user_;
   const HostParameters& host_;

@@ -60,8 +60,10 @@ absl::Status Job::Build() {
   transport_ =
       std::make_unique<Transport>(*fabric_, options_.places, options_.job, costs, window_, *this);
   if (options_.collective_bytes > 0) {
-    const bool has_world = !WorldTree(options_.places).members.empty();
-    collectives_ = std::make_unique<Collectives>(*fabric_, options_.places, has_world, *transport_,
+    CollectiveTrees trees;
+    trees.makes = own_fabric_ != nullptr;
+    if (!WorldTree(options_.places).members.empty()) trees.world = options_.world_tree;
+    collectives_ = std::make_unique<Collectives>(*fabric_, options_.places, trees, *transport_,
                                                  *this, options_.transport.host);
   }
   for (std::uint32_t r = 0; r < ranks_.size(); ++r)
@@ -109,7 +111,7 @@ JobResult Job::Finish() {
 
 void Job::Serve() {
   fabric_->Start();
-  for (std::uint32_t r = 0; r < ranks_.size(); ++r) transport_->Open(r, 0);
+  Open(0);
   Bell& bell = server_->doorbell().to_fabric;
   int looks = kLooksMin;
   while (!finish_) {
@@ -139,15 +141,27 @@ absl::StatusOr<JobResult> Job::Replay(JobOptions options, JobReplay replay) {
   job.replay_ = std::move(replay);
   for (Rank& rank : job.ranks_) rank.state = State::kAttached;
   job.fabric_->Start();
-  for (std::uint32_t r = 0; r < job.ranks_.size(); ++r) job.transport_->Open(r, 0);
+  job.Open(0);
   bool moved = true;
   while (moved && !job.failed_) {
     moved = job.HearReplayed();
     moved = job.RunReplayed() || moved;
-    moved = job.Step() || moved;
+    moved = job.Step(kNever, job.command_at_) || moved;
+    if (moved || job.command_at_ == kNever) continue;
+    // Nothing is to happen before the next command.
+    job.RunWindow(job.command_at_);
+    moved = true;
   }
   job.End();
   return job.Collect();
+}
+
+// The ranks here get their windows, and MPI_COMM_WORLD its tree.
+void Job::Open(Time at) {
+  for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
+    if (here(r)) transport_->Open(r, at);
+  }
+  if (collectives_) collectives_->Begin(at);
 }
 
 // No rank calls any more.
@@ -290,7 +304,7 @@ void Job::IssueCall(std::uint32_t r, Time now, Call&& call) {
   } else if (const auto* cancel = std::get_if<Cancelling>(&call.what)) {
     transport_->Cancel(r, now, cancel->id);
   } else if (auto* collective = std::get_if<CollectiveCall>(&call.what)) {
-    Note(r, now, collective->group, collective->bytes);
+    Note(r, now, collectives_->communicator(collective->group), collective->bytes);
     status = collectives_->Call(r, now, std::move(*collective));
   } else if (const auto* join = std::get_if<JoinCall>(&call.what)) {
     status = collectives_->Join(r, now, *join);
@@ -404,7 +418,7 @@ JobResult Job::Collect() {
   result.run.faults = fabric_->faults()->List();
   result.failure = failure_;
   result.late_calls = late_calls_;
-  if (collectives_) result.collectives = collectives_->counts();
+  result.collectives = collectives();
   if (!failure_.empty()) result.run.violations.clear();  // packets are still under way
   return result;
 }

@@ -46,10 +46,13 @@ struct JobOptions {
   double compute_scale = 0;  // virtual per CPU time, at most kComputeScaleMax
   // Of a collective on trees of CAUs, at most kPayloadMax; 0: all of them are messages.
   std::uint64_t collective_bytes = 0;
+  CauTreeId world_tree = 0;  // Join: WorldTree of the places, which the fabric has
   TransportParameters transport;
   // All ranks wait for messages that no rank has sent, for so long of wall time: a deadlock.
   std::chrono::milliseconds deadlock_after{10'000};
-  JobJournal* journal = nullptr;  // or null; outlives the job
+  // Null, or outlive the job: what ranks call, of a job with a thread and of one without.
+  JobJournal* journal = nullptr;
+  CallLog* calls = nullptr;
 };
 
 // A run as its journal has it.
@@ -112,8 +115,7 @@ class Job final : public TransportUser {
 
   // For hubs of `fabric` that live here, without a thread: whoever gives the fabric windows calls
   // the methods below, one at a time. Virtual time begins for the ranks with StartAt.
-  // INVALID_ARGUMENT as Start; UNIMPLEMENTED for collectives on CAUs. REQUIRES: the fabric is gone
-  // before the job.
+  // INVALID_ARGUMENT as Start. REQUIRES: the fabric is gone before the job.
   static absl::StatusOr<std::unique_ptr<Job>> Join(JobOptions options, Fabric& fabric);
   // Takes in what ranks have said. True if there was something.
   bool Hear();
@@ -142,6 +144,11 @@ class Job final : public TransportUser {
   std::vector<RankSummary> Summaries();
   const std::string& failure() const { return failure_; }
   std::uint64_t late_calls() const { return late_calls_; }
+  // Of groups whose first hub or rank is here.
+  CollectiveCounts collectives() const {
+    return collectives_ ? collectives_->counts() : CollectiveCounts();
+  }
+  Time began() const { return base_; }
   const JobOptions& options() const { return options_; }
   // Calls and completions so far: while it is the same, nothing happened.
   std::uint64_t changes() const { return changes_; }
@@ -212,6 +219,7 @@ class Job final : public TransportUser {
   explicit Job(JobOptions options) : options_(std::move(options)), ranks_(options_.places.size()) {}
   absl::Status Build();
   absl::Status MakeFabric();
+  void Open(Time at);
   absl::Status Listen();
   void Serve();
   void End();
@@ -255,6 +263,7 @@ class Job final : public TransportUser {
   void Wake(std::uint32_t rank);
   void OnEvent(const RankEvent& event);
   void Read(std::uint32_t rank);
+  void Log(std::uint32_t rank, Record record, const Bytes& bytes);
   // False: the rank broke the protocol.
   bool OnRecord(std::uint32_t rank, const Record& record, Bytes&& bytes);
   bool OnCall(std::uint32_t rank, const Record& record, Bytes&& bytes);

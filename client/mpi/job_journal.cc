@@ -40,11 +40,13 @@ absl::Status JobJournal::Add(std::uint32_t rank, const Record& record, const Byt
   return log_.size() < kPieceBytes ? absl::OkStatus() : Flush();
 }
 
-absl::Status JobJournal::Flush() {
+absl::Status JobJournal::Flush() { return AddPiece(log_.Take()); }
+
+absl::Status JobJournal::AddPiece(std::string piece) {
   v1::JournalRecord record;
   record.set_run(run_);
-  bytes_ += log_.size();
-  record.set_mpi_calls(log_.Take());
+  bytes_ += piece.size();
+  record.set_mpi_calls(std::move(piece));
   return file_.Append({record});
 }
 

@@ -23,6 +23,8 @@ class JobJournal {
 
   // What a rank wrote, in its order.
   absl::Status Add(std::uint32_t rank, const Record& record, const Bytes& bytes);
+  // What CallLog::Take returned, of ranks elsewhere.
+  absl::Status AddPiece(std::string piece);
   // A command from outside, with its virtual time.
   absl::Status Add(const v1::JournalRecord& command);
   absl::Status End(const JobResult& result);

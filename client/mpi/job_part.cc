@@ -13,10 +13,6 @@ constexpr long kBellMilliseconds = 100;
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Job>> Job::Join(JobOptions options, Fabric& fabric) {
-  if (options.collective_bytes > 0) {
-    return absl::UnimplementedError(
-        "collectives on CAUs are not available for ranks on daemons; use --collectives p2p");
-  }
   std::unique_ptr<Job> job(new Job(std::move(options)));
   job->fabric_ = &fabric;
   const std::vector<NodeId> nodes = fabric.local_nodes();
@@ -55,8 +51,8 @@ void Job::StartAt(Time at) {
     rank.clock += at, rank.earliest += at, rank.until += at;
     for (Call& call : rank.calls) call.at += at;
     for (Call& call : rank.calls_begun) call.at += at;
-    transport_->Open(r, at);
   }
+  Open(at);
 }
 
 Time Job::NextOfRanks() const {
@@ -76,6 +72,7 @@ void Job::Close(Time at) {
   for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
     if (here(r)) transport_->Close(r, at);
   }
+  if (collectives_) collectives_->Close(at);
 }
 
 std::uint32_t Job::AwaitBell(std::uint32_t seen) {

@@ -49,13 +49,9 @@ void Job::Read(std::uint32_t rank) {
     Bytes bytes(record.payload);
     if (record.payload > 0) ring.Payload(bytes.data(), record.payload);
     ring.Pop(record);
+    Log(rank, record, bytes);
     record.at += base_;
     record.until += base_;
-    if (options_.journal != nullptr) {
-      if (record.kind == RecordKind::kWake) record.until = fabric_->now();  // it comes any time
-      if (absl::Status status = options_.journal->Add(rank, record, bytes); !status.ok())
-        OnFailure("journal: " + std::string(status.message()));
-    }
     if (!OnRecord(rank, record, std::move(bytes))) valid = false;
     if (!valid) break;
   }
@@ -65,6 +61,15 @@ void Job::Read(std::uint32_t rank) {
         rank));
   }
   if (full) channel.to_rank.Ring();  // there is room
+}
+
+// In the ranks' own times.
+void Job::Log(std::uint32_t rank, Record record, const Bytes& bytes) {
+  if (record.kind == RecordKind::kWake) record.until = fabric_->now() - base_;  // it comes any time
+  if (options_.calls != nullptr) options_.calls->Add(rank, record, bytes);
+  if (options_.journal == nullptr) return;
+  if (absl::Status status = options_.journal->Add(rank, record, bytes); !status.ok())
+    OnFailure("journal: " + std::string(status.message()));
 }
 
 bool Job::HearReplayed() {

@@ -48,4 +48,17 @@ RankSummary SummaryFromProto(const v1::EndedRank& message) {
   return summary;
 }
 
+void CollectivesToProto(const CollectiveCounts& counts, v1::EndRanksReply* message) {
+  for (const std::uint64_t calls : counts.calls) message->add_collectives(calls);
+  message->set_communicators(counts.groups);
+  message->set_refused(counts.refused);
+}
+
+void AddCollectives(const v1::EndRanksReply& message, CollectiveCounts* counts) {
+  const int kinds = std::min<int>(message.collectives_size(), std::size(counts->calls));
+  for (int kind = 0; kind < kinds; ++kind) counts->calls[kind] += message.collectives(kind);
+  counts->groups += message.communicators();
+  counts->refused += message.refused();
+}
+
 }  // namespace percs::mpi

@@ -18,7 +18,6 @@
 #include "client/lib/scenario_file.h"
 #include "client/mpi/control.h"
 #include "client/mpi/job.h"
-#include "client/mpi/job_journal.h"
 #include "client/mpi/launch.h"
 #include "client/percsctl/command.h"
 #include "client/percsctl/format.h"
@@ -244,7 +243,7 @@ absl::StatusOr<MpirunEnd> RunInProcess(const MpirunArguments& a, const MpirunPla
   if (!job.ok()) return job.status();
   std::unique_ptr<mpi::JobControl> control;
   if (!a.control.empty()) {
-    auto started = mpi::JobControl::Start(a.control, **job);
+    auto started = mpi::JobControl::Start(a.control, mpi::JobControl::On(**job));
     if (!started.ok()) return started.status();
     control = *std::move(started);
   }
@@ -273,19 +272,12 @@ void PrintJournal(const mpi::JobJournal& journal, const MpirunEnd& end, const st
              FormatBytes(journal.bytes()), FormatBytes(beside), folder);
 }
 
-// What ranks on daemons do not have.
+// What ranks on daemons do not have: which communicators got a tree is in no journal.
 absl::Status CheckDaemons(const MpirunArguments& a) {
-  if (!a.on_daemons()) return absl::OkStatus();
-  if (a.collectives != "p2p")
-    return absl::InvalidArgumentError(fmt::format(
-        "--collectives {}: ranks on daemons have p2p only; CAUs need the machine in one process",
-        a.collectives));
-  if (!a.journal.empty())
-    return absl::InvalidArgumentError("--journal: only without --daemons, --name and --controller");
-  if (!a.control.empty())
-    return absl::InvalidArgumentError(
-        "--control: not on daemons, whose controller takes `percsctl fault` itself");
-  return absl::OkStatus();
+  if (!a.on_daemons() || a.journal.empty() || a.collectives == "p2p") return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format(
+      "--journal with --collectives {}: only with the machine in one process, not on daemons",
+      a.collectives));
 }
 
 Outcome Mpirun(const MpirunArguments& a) {
@@ -308,7 +300,7 @@ Outcome Mpirun(const MpirunArguments& a) {
   const auto journal = OpenJournal(a, *plan);
   if (!journal.ok()) return FromStatus(journal.status());
   const Clock::time_point start = Clock::now();
-  auto end = a.on_daemons() ? RunOnDaemons(a, *plan, *topology, std::move(launch))
+  auto end = a.on_daemons() ? RunOnDaemons(a, *plan, *topology, std::move(launch), journal->get())
                             : RunInProcess(a, *plan, *topology, std::move(launch), journal->get());
   if (!end.ok()) return FromStatus(end.status());
   end->wall_seconds = std::chrono::duration<double>(Clock::now() - start).count();

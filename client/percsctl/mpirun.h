@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "client/mpi/job.h"
+#include "client/mpi/job_journal.h"
 #include "client/mpi/launch.h"
 #include "client/percsctl/fabric_options.h"
 #include "client/percsctl/fault.h"
@@ -62,9 +63,10 @@ struct MpirunSight {
 absl::StatusOr<int> RunOpenMpi(const mpi::LaunchOptions& launch, const MpirunSight& sight);
 
 // On the daemons of a fabric, which is started for it, or runs. Errors: the fabric's, and
-// ALREADY_EXISTS for a job or windows that another program has.
+// ALREADY_EXISTS for a job or windows that another program has. `journal` may be null.
 absl::StatusOr<MpirunEnd> RunOnDaemons(const MpirunArguments& a, const MpirunPlan& plan,
-                                       const Topology& topology, mpi::LaunchOptions launch);
+                                       const Topology& topology, mpi::LaunchOptions launch,
+                                       mpi::JobJournal* journal);
 
 mpi::TrafficCounts SumTraffic(const mpi::JobResult& result);
 // To standard error, so that the program's output can be piped.

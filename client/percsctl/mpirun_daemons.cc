@@ -2,23 +2,26 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdio>
-#include <cstdlib>
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <thread>
 
 #include "client/lib/interrupt.h"
-#include "client/lib/local_fabric.h"
+#include "client/mpi/control.h"
 #include "client/mpi/summary.h"
 #include "client/percsctl/command.h"
 #include "client/percsctl/format.h"
 #include "client/percsctl/mpirun.h"
+#include "client/percsctl/mpirun_fabric.h"
+#include "emulator/management/tree_status.h"
 #include "fmt/ranges.h"
 #include "percs/v1/ranks.grpc.pb.h"
 #include "proto/convert/run_result.h"
 #include "proto/process/grpc_status.h"
+#include "proto/process/mutex.h"
+#include "proto/scenario/command_methods.h"
 #include "proto/security/channel.h"
 
 namespace percs {
@@ -33,60 +36,6 @@ constexpr milliseconds kHeldWithin(10'000);     // until virtual time waits for 
 constexpr milliseconds kIdleWithin(30'000);     // from the program's end to that of its packets
 constexpr milliseconds kDeadlockAfter(10'000);  // of ranks that wait for ever
 constexpr std::size_t kNamedMax = 4;
-
-// A folder that goes with this.
-class Folder {
- public:
-  static absl::StatusOr<std::unique_ptr<Folder>> Make() {
-    std::error_code error;
-    std::string path = (fs::temp_directory_path(error) / "percs-ranks-XXXXXX").string();
-    if (mkdtemp(path.data()) == nullptr)
-      return absl::InternalError(fmt::format("no folder {}; set TMPDIR", path));
-    return std::unique_ptr<Folder>(new Folder(path));
-  }
-  ~Folder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  explicit Folder(std::string path) : path_(std::move(path)) {}
-  const std::string path_;
-};
-
-// A fabric of this machine that was started for one program.
-class OwnFabric {
- public:
-  static absl::StatusOr<std::unique_ptr<OwnFabric>> Start(int daemons, std::uint32_t hubs) {
-    if (static_cast<std::uint32_t>(daemons) > hubs) {
-      return absl::InvalidArgumentError(
-          fmt::format("--daemons {}: the machine has only {} hubs; every daemon needs at least one",
-                      daemons, hubs));
-    }
-    const auto store = FabricStore::Open();
-    if (!store.ok()) return store.status();
-    StartOptions options;
-    options.name = fmt::format("mpirun-{}", getpid());
-    options.daemons = daemons;
-    options.cancelled = [] { return InterruptGuard::raised(); };
-    const InterruptGuard interrupt;
-    const auto record = StartFabric(*store, options);
-    if (!record.ok()) return record.status();
-    return std::unique_ptr<OwnFabric>(new OwnFabric(*store, options.name));
-  }
-  ~OwnFabric() {
-    const auto stopped = StopFabric(store_, name_, kCallDeadline);
-    if (!stopped.ok()) fmt::print(stderr, "percsctl: {}\n", Text(stopped.status()));
-  }
-  const std::string& name() const { return name_; }
-
- private:
-  OwnFabric(FabricStore store, std::string name)
-      : store_(std::move(store)), name_(std::move(name)) {}
-  const FabricStore store_;
-  const std::string name_;
-};
 
 // A percsd that has some of the hubs.
 struct RankDaemon {
@@ -106,12 +55,13 @@ bool InProgress(v1::FabricState state) {
 class DaemonRun {
  public:
   DaemonRun(FabricClient& client, Credentials credentials, const MpirunArguments& a,
-            const MpirunPlan& plan, const Topology& topology)
+            const MpirunPlan& plan, const Topology& topology, mpi::JobJournal* journal)
       : client_(client),
         credentials_(std::move(credentials)),
         a_(a),
         plan_(plan),
-        topology_(topology) {}
+        topology_(topology),
+        journal_(journal) {}
 
   // The machine is there, the ranks have their places, and virtual time waits for them.
   absl::Status Begin();
@@ -134,11 +84,17 @@ class DaemonRun {
   }
   static std::string HubsText(const RankDaemon& daemon);
   absl::Status Apply();
+  v1::Tree WorldTree(const std::string& name) const;
+  absl::Status MakeTree();
+  absl::Status Control();
   absl::Status FindDaemons();
   absl::Status BeginRanks();
   absl::Status AwaitHold();
   // Looks at all ranks, from time to time.
   void Look();
+  template <typename Reply>
+  void Journal(const Reply& reply);
+  void JournalCommands(Time began);
   void CheckStuck();
   void Fail(const std::string& why) {
     if (failure_.empty()) failure_ = why;
@@ -154,13 +110,19 @@ class DaemonRun {
   const MpirunArguments& a_;
   const MpirunPlan& plan_;
   const Topology& topology_;
-  std::unique_ptr<Folder> folder_;
+  mpi::JobJournal* const journal_;  // or null
+  std::unique_ptr<TemporaryFolder> folder_;
   std::map<std::uint32_t, RankDaemon> daemons_;  // by process
   std::uint64_t run_ = 0;
   bool joined_ = false;  // the run was there before
+  std::string tree_;     // of MPI_COMM_WORLD, made in a run that was there before; "": none
+  std::uint32_t world_tree_ = 0;
   std::string failure_;
   Clock::time_point looked_{}, stuck_since_{};
   std::uint64_t stuck_changes_ = 0;
+  Mutex commands_mutex_;
+  std::vector<v1::JournalRecord> commands_ ABSL_GUARDED_BY(commands_mutex_);  // to be journalled
+  std::unique_ptr<mpi::JobControl> control_;
 };
 
 std::string DaemonRun::HubsText(const RankDaemon& daemon) {
@@ -172,13 +134,15 @@ std::string DaemonRun::HubsText(const RankDaemon& daemon) {
 }
 
 absl::Status DaemonRun::Begin() {
-  auto folder = Folder::Make();
+  auto folder = TemporaryFolder::Make();
   if (!folder.ok()) return folder.status();
   folder_ = *std::move(folder);
   if (absl::Status status = Apply(); !status.ok()) return status;
   if (absl::Status status = FindDaemons(); !status.ok()) return status;
-  absl::Status status = BeginRanks();
+  absl::Status status = MakeTree();
+  if (status.ok()) status = BeginRanks();
   if (status.ok()) status = AwaitHold();
+  if (status.ok()) status = Control();
   if (status.ok() && InterruptGuard::raised()) status = absl::CancelledError("interrupted");
   if (status.ok()) return status;
   mpi::JobResult nothing;
@@ -199,13 +163,81 @@ absl::Status DaemonRun::Apply() {
         "before the program",
         status->scenario(), status->nodes(), topology_.nodes()));
   }
+  if (joined_ && journal_ != nullptr) {
+    return absl::FailedPreconditionError(
+        "--journal: the fabric has a run already, of which the journal would know nothing; use "
+        "--daemons, or stop the run first");
+  }
   if (joined_) return absl::OkStatus();
   v1::ApplyRequest request;
   *request.mutable_scenario() = plan_.message;
+  if (const v1::Tree world = WorldTree("MPI_COMM_WORLD"); world.has_name()) {
+    auto& trees = *request.mutable_scenario()->mutable_trees();
+    *trees.Add() = world;  // number 0
+    std::rotate(trees.pointer_begin(), trees.pointer_end() - 1, trees.pointer_end());
+  }
   request.set_wait_endpoints(a_.ranks);
   const auto reply = client_.Apply(request, kApplyDeadline);
   if (!reply.ok()) return reply.status();
   run_ = reply->run();
+  return absl::OkStatus();
+}
+
+// Without a name if the program needs none.
+v1::Tree DaemonRun::WorldTree(const std::string& name) const {
+  v1::Tree tree;
+  const TreeSpec spec = mpi::WorldTree(plan_.places);
+  if (plan_.collective_bytes == 0 || spec.members.empty()) return tree;
+  tree.set_name(name);
+  std::string members;
+  for (const NodeId node : spec.members)
+    members += (members.empty() ? "" : ",") + topology_.NodeName(node);
+  tree.set_members(members);
+  return tree;
+}
+
+// In a run that was there before: network management sets it up while virtual time passes.
+absl::Status DaemonRun::MakeTree() {
+  v1::CreateTreeRequest request;
+  *request.mutable_tree() = WorldTree(fmt::format("MPI-job-{}-{}", a_.job, getpid()));
+  if (!joined_ || !request.tree().has_name()) return absl::OkStatus();
+  const auto made = client_.CreateTree(request);
+  if (!made.ok()) return made.status();
+  tree_ = request.tree().name();
+  world_tree_ = made->id();
+  const Clock::time_point until = Clock::now() + kHeldWithin;
+  while (true) {
+    const auto reply = client_.ListTrees(tree_);
+    if (!reply.ok()) return reply.status();
+    const v1::TreeStatus& tree = reply->trees(0);
+    if (tree.state() == TreeStateName(TreeState::kReady)) return absl::OkStatus();
+    if (tree.state() != TreeStateName(TreeState::kSettingUp) || Clock::now() > until) {
+      return absl::UnavailableError(
+          fmt::format("the tree of MPI_COMM_WORLD is {}: {}", tree.state(), tree.problem()));
+    }
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+// Faults go on to the controller, and those of a journalled run into its journal, too.
+absl::Status DaemonRun::Control() {
+  if (a_.control.empty()) return absl::OkStatus();
+  using google::protobuf::Message;
+  auto control =
+      mpi::JobControl::Start(a_.control, [this](const google::protobuf::MethodDescriptor& method,
+                                                const Message& request, Message* reply) {
+        const absl::Status status = client_.CallMethod(method, request, reply);
+        if (!status.ok() || method.output_type() == v1::ListFaultsReply::descriptor())
+          return status;
+        v1::JournalRecord record = CommandRecord(method, request);
+        record.set_at(reply->GetReflection()->GetInt64(
+            *reply, reply->GetDescriptor()->FindFieldByName("at")));
+        const MutexLock lock(commands_mutex_);
+        commands_.push_back(std::move(record));
+        return status;
+      });
+  if (!control.ok()) return control.status();
+  control_ = *std::move(control);
   return absl::OkStatus();
 }
 
@@ -234,6 +266,8 @@ absl::Status DaemonRun::BeginRanks() {
   }
   request.set_compute_scale(plan_.compute_scale);
   request.set_collective_bytes(plan_.collective_bytes);
+  request.set_world_tree(world_tree_);
+  request.set_journal(journal_ != nullptr);
   const std::string sockets = folder_->path() + "/ranks";
   std::error_code error;
   fs::create_directory(sockets, error);
@@ -276,9 +310,28 @@ void DaemonRun::Look() {
       continue;
     }
     daemon.last = *reply;
+    Journal(*reply);
     if (!reply->failure().empty()) Fail(reply->failure());
   }
   CheckStuck();
+}
+
+template <typename Reply>
+void DaemonRun::Journal(const Reply& reply) {
+  if (journal_ == nullptr || reply.calls().empty()) return;
+  if (absl::Status status = journal_->AddPiece(reply.calls()); !status.ok())
+    Fail("journal: " + Text(status));
+}
+
+void DaemonRun::JournalCommands(Time began) {
+  control_.reset();
+  const MutexLock lock(commands_mutex_);
+  for (v1::JournalRecord& command : commands_) {
+    if (journal_ == nullptr) continue;
+    command.set_at(command.at() - began);
+    if (absl::Status status = journal_->Add(command); !status.ok())
+      Fail("journal: " + Text(status));
+  }
 }
 
 // Every rank waits, and nothing is under way, for a while.
@@ -324,17 +377,23 @@ void DaemonRun::EndRanks(bool release, mpi::JobResult* result) {
   request.set_job(a_.job);
   request.set_release(release);
   result->ranks.resize(plan_.places.size());
+  Time began = 0;
   for (auto& [process, daemon] : daemons_) {
     if (!daemon.begun) continue;
     const auto reply = Call(daemon, &v1::Ranks::Stub::EndRanks, request);
     if (!reply.ok()) continue;  // it is lost, which the failure says
     if (!reply->failure().empty()) Fail(reply->failure());
     result->late_calls += reply->late_calls();
+    began = reply->began();
+    Journal(*reply);
+    mpi::AddCollectives(*reply, &result->collectives);
     for (const v1::EndedRank& rank : reply->ranks()) {
       if (rank.rank() < result->ranks.size())
         result->ranks[rank.rank()] = mpi::SummaryFromProto(rank);
     }
   }
+  JournalCommands(began);
+  if (!tree_.empty()) client_.DeleteTree(tree_).status().IgnoreError();
 }
 
 // What the machine did, of a run that was begun for the program.
@@ -387,7 +446,8 @@ absl::StatusOr<MpirunEnd> DaemonRun::Run(mpi::LaunchOptions launch) {
 }  // namespace
 
 absl::StatusOr<MpirunEnd> RunOnDaemons(const MpirunArguments& a, const MpirunPlan& plan,
-                                       const Topology& topology, mpi::LaunchOptions launch) {
+                                       const Topology& topology, mpi::LaunchOptions launch,
+                                       mpi::JobJournal* journal) {
   FabricOptions fabric = a.fabric;
   std::unique_ptr<OwnFabric> own;
   if (a.daemons > 0) {
@@ -406,7 +466,7 @@ absl::StatusOr<MpirunEnd> RunOnDaemons(const MpirunArguments& a, const MpirunPla
   }
   const auto client = Connect(fabric);
   if (!client.ok()) return client.status();
-  DaemonRun run(**client, std::move(credentials), a, plan, topology);
+  DaemonRun run(**client, std::move(credentials), a, plan, topology, journal);
   {
     const InterruptGuard interrupt;
     if (absl::Status status = run.Begin(); !status.ok()) return status;

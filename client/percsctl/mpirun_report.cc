@@ -21,9 +21,12 @@ std::string SizeName(std::size_t bucket) {
   return bucket == 0 ? "0 B" : "<= " + FormatBytes(std::uint64_t{1} << (bucket - 1));
 }
 
-std::uint64_t LostToFaults(const mpi::JobResult& result) {
+// Of a run on daemons only the faults that are left are known.
+std::uint64_t LostToFaults(const MpirunEnd& end) {
   std::uint64_t lost = 0;
-  for (const FaultTally& tally : result.run.tallies) lost += tally.losses.lost;
+  for (const FaultTally& tally : end.result.run.tallies) lost += tally.losses.lost;
+  if (!end.result.run.tallies.empty()) return lost;
+  for (const v1::FaultStatus& fault : end.faults) lost += fault.packets_lost();
   return lost;
 }
 
@@ -94,7 +97,7 @@ void PrintJob(const MpirunEnd& end, const MpirunPlan& plan, const Topology& topo
     fmt::print(stderr, "link       {}: {} flits\n", link.name, FormatCount(link.flits));
   if (!end.faults.empty()) fmt::print(stderr, "{}", FaultsText(end.faults));
   fmt::print(stderr, "{}", ReroutesText(result.run, topology));
-  if (const std::uint64_t lost = LostToFaults(result); lost > 0)
+  if (const std::uint64_t lost = LostToFaults(end); lost > 0)
     fmt::print(stderr, "faults     {} packets lost where a fault was\n", FormatCount(lost));
   if (result.late_calls > 0) {
     fmt::print(stderr,
@@ -160,7 +163,7 @@ absl::Status WriteJob(const std::string& file, const MpirunEnd& end, const Mpiru
                          {"refused", result.collectives.refused},
                          {"repairs", result.collectives.repairs}}},
                        {"reroutes", result.run.reroutes.size()},
-                       {"lost_to_faults", LostToFaults(result)},
+                       {"lost_to_faults", LostToFaults(end)},
                        {"ranks", std::move(ranks)}};
   std::ofstream stream(file);
   stream << report.dump(2) << "\n";

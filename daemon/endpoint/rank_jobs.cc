@@ -143,8 +143,14 @@ absl::StatusOr<mpi::JobOptions> RankJobs::Admit(const v1::BeginRanksRequest& req
     return absl::InvalidArgumentError(fmt::format("compute_scale is {}; write 0 to {}",
                                                   request.compute_scale(), mpi::kComputeScaleMax));
   }
+  if (request.collective_bytes() > mpi::kPayloadMax || request.world_tree() > 0xffff) {
+    return absl::InvalidArgumentError(
+        fmt::format("collectives of {} bytes on tree {}; write 0 to {} bytes, and a tree's number",
+                    request.collective_bytes(), request.world_tree(), mpi::kPayloadMax));
+  }
   mpi::JobOptions options;
   options.job = static_cast<JobKey>(request.job());
+  options.world_tree = static_cast<CauTreeId>(request.world_tree());
   options.compute_scale = request.compute_scale();
   options.collective_bytes = request.collective_bytes();
   std::set<std::pair<std::uint32_t, std::uint32_t>> places;
@@ -180,9 +186,10 @@ absl::Status RankJobs::BeginRanks(const v1::BeginRanksRequest& request,
   auto options = Admit(request);
   if (!options.ok()) return options.status();
   const JobKey key = options->job;
+  const auto entry = std::make_shared<Entry>(lock_, options->places.size());
+  if (request.journal()) options->calls = &entry->calls;
   auto job = mpi::Job::Join(*std::move(options), *fabric_);
   if (!job.ok()) return job.status();
-  const auto entry = std::make_shared<Entry>(lock_);
   entry->job = *std::move(job);
   for (std::uint32_t r = 0; r < static_cast<std::uint32_t>(request.hubs_size()); ++r) {
     if (!entry->job->here(r)) continue;
@@ -252,6 +259,7 @@ absl::Status RankJobs::WatchRanks(const v1::WatchRanksRequest& request,
   if (fabric_ != nullptr) reply->set_virtual_time(fabric_->now());
   reply->set_failure(job.failure());
   if (standing.stuck) reply->set_waits(job.WhoWaits());
+  reply->set_calls(found->second->calls.Take());
   return absl::OkStatus();
 }
 
@@ -263,6 +271,9 @@ absl::Status RankJobs::EndRanks(const v1::EndRanksRequest& request, v1::EndRanks
   job.Hear();
   reply->set_failure(job.failure());
   reply->set_late_calls(job.late_calls());
+  reply->set_calls(found->second->calls.Take());
+  reply->set_began(job.began());
+  mpi::CollectivesToProto(job.collectives(), reply);
   const std::vector<mpi::RankSummary> summaries = job.Summaries();
   for (std::uint32_t r = 0; r < summaries.size(); ++r) {
     if (!job.here(r)) continue;

@@ -88,7 +88,8 @@ class RankJobs {
     RankJobs* const jobs_ PERCS_PT_GUARDED;
   };
   struct Entry {
-    explicit Entry(ProcessLock* lock) : forgotten(lock) {}
+    Entry(ProcessLock* lock, std::size_t all_ranks) : calls(all_ranks), forgotten(lock) {}
+    mpi::CallLog calls;  // for a journal, if there is to be one
     std::unique_ptr<mpi::Job> job;
     std::uint32_t ranks = 0;  // here
     bool closing = false;     // its windows are to be given back

@@ -15,17 +15,8 @@ import subprocess
 import tempfile
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BIN = pathlib.Path(os.environ.get("PERCS_BIN_DIR", ROOT / "build" / "bin"))
-SUITE = ROOT / "tests" / "engines" / "mpi" / "suite.c"
-LOOP = SUITE.with_name("allreduce_loop.c")
-COLLECTIVES = SUITE.with_name("collectives.c")
-TIME = SUITE.with_name("allreduce_time.c")
-RING = SUITE.with_name("ring.f90")
-SCALAPACK = pathlib.Path("/usr/lib/x86_64-linux-gnu/scalapack/openmpi-tests")
-LIMIT_SECONDS = 120
-ROOT_USER = ["--allow-run-as-root"] if os.geteuid() == 0 else []
-TCP = ["mpirun", "--oversubscribe", "--mca", "pml", "ob1", "--mca", "btl", "self,tcp"]
+from mpi_fixture import BIN, LIMIT_SECONDS, PROGRAMS, ROOT_USER, MpiFixture
+
 CUT = """
 name: cut
 topology: {supernodes: 1, drawers: 4, hubs: 8}
@@ -81,43 +72,8 @@ def has_namespaces():
                           stderr=subprocess.DEVNULL).returncode == 0
 
 
-@unittest.skipUnless(shutil.which("mpicc.openmpi"), "deploy/install --mpi installs Open MPI")
-class MpiTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.path = pathlib.Path(cls.folder.name)
-        cls.suite = str(cls.path / "suite")
-        cls.loop = str(cls.path / "loop")
-        cls.collectives = str(cls.path / "collectives")
-        cls.time = str(cls.path / "time")
-        for program, source in ((cls.suite, SUITE), (cls.loop, LOOP), (cls.time, TIME),
-                                (cls.collectives, COLLECTIVES)):
-            subprocess.run(["mpicc.openmpi", "-O1", "-o", program, str(source)], check=True)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
-
-    def run_program(self, *arguments, code=0, within=()):
-        result = subprocess.run([*within, BIN / "percsctl", "mpirun", *arguments],
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                timeout=LIMIT_SECONDS)
-        self.assertEqual(code, result.returncode, result.stdout + result.stderr)
-        return result
-
-    def report(self, ranks, *scenario, program=(), within=()):
-        file = self.path / "report.json"
-        printed = self.run_program("-n", str(ranks), "--report", str(file), *scenario, "--",
-                                   *(program or [self.suite]), within=within).stdout
-        report = json.loads(file.read_text())
-        self.assertEqual(0, report["late_calls"])
-        return printed, report
-
-    def over_tcp(self, ranks, *program):
-        command = [*TCP, *ROOT_USER, "-n", str(ranks), *(program or [self.suite])]
-        return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE,
-                              timeout=LIMIT_SECONDS).stdout
+class MpiTest(MpiFixture):
+    sources = ("suite.c", "allreduce_loop.c", "collectives.c", "allreduce_time.c")
 
     def test_results_are_those_of_tcp_and_every_run_has_one_digest(self):
         printed, first = self.report(5)
@@ -127,8 +83,7 @@ class MpiTest(unittest.TestCase):
         for _ in range(3):
             again, other = self.report(5)
             self.assertEqual(printed, again)
-            for key in ("virtual_ps", "ranks", "packets", "times", "digest"):
-                self.assertEqual(first[key], other[key])
+            self.assert_same_run(first, other)
 
     def test_a_link_that_is_cut_changes_times_and_no_result(self):
         scenario = self.path / "cut.yaml"
@@ -138,13 +93,13 @@ class MpiTest(unittest.TestCase):
         self.assertEqual(printed, cut_printed)
         self.assertNotEqual(intact["digest"], cut["digest"])
 
-    def start_loop(self, name, ranks):
+    def start_loop(self, name, ranks, *more):
         """The loop of sums on a controlled machine: process, address, file that ends it, report."""
         stop, report = self.path / f"{name}.stop", self.path / f"{name}.json"
         address = f"unix:{self.path / name}.sock"
         loop = subprocess.Popen(
             [BIN / "percsctl", "mpirun", "-n", str(ranks), "--control", address, "--report",
-             str(report), "--", self.loop, str(stop)],
+             str(report), *more, "--", self.program("allreduce_loop"), str(stop)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(loop.stderr.close)
         self.addCleanup(loop.stdout.close)
@@ -160,8 +115,8 @@ class MpiTest(unittest.TestCase):
         self.assertEqual(code, result.returncode, result.stdout)
         return result.stdout
 
-    def test_a_link_is_cut_and_restored_while_the_program_runs(self):
-        loop, address, stop, report = self.start_loop("cut", 4)
+    def cut_and_restore(self, loop, address, stop, report):
+        """What is on standard error in the end."""
         self.fault(address, "create", "cut", "--kind", "link_down", "--link", "sn0-d0-h0/sn0-d0-h1")
         while " active " not in self.fault(address, "list"):
             pass  # until virtual time has passed
@@ -174,8 +129,25 @@ class MpiTest(unittest.TestCase):
         report = json.loads(report.read_text())
         self.assertEqual(0, report["late_calls"])
         self.assertGreaterEqual(report["reroutes"], 1)
-        self.assertIn("reroutes (virtual times)", errors)
         self.assertIn("no controller answers", self.fault(address, "list", code=4))
+        return errors
+
+    def test_a_link_is_cut_and_restored_while_the_program_runs(self):
+        errors = self.cut_and_restore(*self.start_loop("cut", 4))
+        self.assertIn("reroutes (virtual times)", errors)
+
+    def assert_replayed(self, journal, report):
+        replayed = subprocess.run([BIN / "percsctl", "replay", journal, "--format", "json"],
+                                  check=True, stdout=subprocess.PIPE, timeout=LIMIT_SECONDS)
+        self.assertEqual((report["digest"], True), tuple(
+            json.loads(replayed.stdout)[key] for key in ("digest", "equal")))
+
+    def test_a_run_on_daemons_with_a_fault_is_replayed_in_one_process(self):
+        journal = self.path / "daemons"
+        journal.mkdir()
+        started = self.start_loop("apart", 4, "--daemons", "2", "--journal", str(journal))
+        self.cut_and_restore(*started)
+        self.assert_replayed(journal, json.loads(started[3].read_text()))
 
     def test_a_lost_hub_ends_the_program_with_its_name(self):
         loop, address, _, _ = self.start_loop("lost", 4)
@@ -191,7 +163,7 @@ class MpiTest(unittest.TestCase):
         self.assertLess(report["local"], report["messages"])
 
     def test_collectives_on_caus_have_the_results_of_messages(self):
-        program = [self.collectives, "70"]  # more communicators than a hub has trees
+        program = [self.program("collectives"), "70"]  # more communicators than a hub has trees
         messages = self.over_tcp(4, *program)
         reports = []
         for place in ("node:1", "node:1", "node:3"):
@@ -207,7 +179,7 @@ class MpiTest(unittest.TestCase):
         self.assertEqual(0, report["collectives"]["allreduces"])
 
     def allreduce_us(self, ranks, *arguments):
-        printed, _ = self.report(ranks, *arguments, program=[self.time])
+        printed, _ = self.report(ranks, *arguments, program=[self.program("allreduce_time")])
         return float(printed.split()[-2])
 
     def test_an_allreduce_takes_what_paper_003_measured(self):
@@ -221,8 +193,8 @@ class MpiTest(unittest.TestCase):
         scenario = self.path / "tree.yaml"
         scenario.write_text(CUT)
         printed, report = self.report(4, "--collectives", "cau", str(scenario),
-                                      program=[self.collectives])
-        self.assertEqual(self.over_tcp(4, self.collectives), printed)
+                                      program=[self.program("collectives")])
+        self.assertEqual(self.over_tcp(4, self.program("collectives")), printed)
         self.assertGreaterEqual(report["reroutes"], 1)
 
     def test_a_measured_run_is_replayed_without_its_program(self):
@@ -232,32 +204,14 @@ class MpiTest(unittest.TestCase):
                                       "--journal", str(journal))
         self.assertEqual(self.over_tcp(4), printed)
         self.assertGreater(sum(rank["computing_ps"] for rank in report["ranks"]), 0)
-        replayed = subprocess.run([BIN / "percsctl", "replay", journal, "--format", "json"],
-                                  check=True, stdout=subprocess.PIPE, timeout=LIMIT_SECONDS)
-        self.assertEqual((report["digest"], True), tuple(
-            json.loads(replayed.stdout)[key] for key in ("digest", "equal")))
+        self.assert_replayed(journal, report)
 
     @unittest.skipUnless(shutil.which("mpif90.openmpi"), "needs Open MPI's Fortran")
     def test_a_program_in_fortran_and_its_clock(self):
-        ring = str(self.path / "ring")
-        subprocess.run(["mpif90.openmpi", "-o", ring, str(RING)], check=True)
+        ring = self.compile(PROGRAMS / "ring.f90")
         printed, report = self.report(5, "--collectives", "cau", program=[ring])
         self.assertEqual(self.over_tcp(5, ring), printed)
         self.assertGreaterEqual(report["virtual_ps"], 10**12)
-
-    @unittest.skipUnless(os.environ.get("PERCS_FULL") == "1" and SCALAPACK.exists(),
-                         "minutes long, and needs scalapack-mpi-test: --full")
-    def test_testers_of_scalapack_pass_as_over_tcp(self):
-        for file in SCALAPACK.glob("*.dat"):
-            shutil.copy(file, self.path)
-        for tester in ("xdlu", "xsllt"):
-            ours, tcp = (subprocess.run([*start, SCALAPACK / tester], cwd=self.path, check=True,
-                                        text=True, stdout=subprocess.PIPE,
-                                        stderr=subprocess.DEVNULL).stdout
-                         for start in ([BIN / "percsctl", "mpirun", "-n", "4", "--"],
-                                       [*TCP, *ROOT_USER, "-n", "4"]))
-            self.assertGreater(ours.count("PASSED"), 100)
-            self.assertEqual((tcp.count("PASSED"), 0), (ours.count("PASSED"), ours.count("FAILED")))
 
     def test_ranks_on_daemons_have_the_times_of_ranks_in_one_process(self):
         eight = self.path / "eight.yaml"
@@ -266,13 +220,23 @@ class MpiTest(unittest.TestCase):
         for daemons in ("2", "8"):
             output, report = self.report(8, str(eight), "--daemons", daemons)
             self.assertEqual(printed, output)
-            for key in ("digest", "times", "virtual_ps", "messages", "packets", "ranks"):
-                self.assertEqual(alone[key], report[key], key)
+            self.assert_same_run(alone, report)
+
+    def test_collectives_on_caus_of_daemons_have_the_times_of_those_in_one_process(self):
+        eight = self.path / "caus.yaml"
+        eight.write_text("name: eight\ntopology: {supernodes: 1, drawers: 1, hubs: 8}\n")
+        on_caus = (str(eight), "--collectives", "cau")
+        printed, alone = self.report(8, *on_caus, program=[self.program("allreduce_time")])
+        self.assertEqual(21, alone["collectives"]["allreduces"])
+        output, report = self.report(8, *on_caus, "--daemons", "4",
+                                     program=[self.program("allreduce_time")])
+        self.assertEqual((printed, alone["collectives"]), (output, report["collectives"]))
+        self.assert_same_run(alone, report)
 
     def test_a_rank_is_on_its_hub_and_no_name_of_a_machine_changes_times(self):
-        program, source = str(self.path / "processor"), self.path / "processor.c"
+        source = self.path / "processor.c"
         source.write_text(PROCESSOR)
-        subprocess.run(["mpicc.openmpi", "-o", program, str(source)], check=True)
+        program = self.compile(source)
         printed, _ = self.report(3, program=[program])
         self.assertEqual(["sn0-d0-h0", "sn0-d0-h1", "sn0-d0-h2"], sorted(printed.split()))
         renamed = ["unshare", "--uts", "--map-root-user", "sh", "-c",
@@ -294,8 +258,7 @@ class MpiTest(unittest.TestCase):
         output, report = self.report(4, str(machine), "--daemons", "4", *apart,
                                      within=[*ALONE, "sh", "-c", NAMESPACES, "sh"])
         self.assertEqual(printed, output)
-        for key in ("digest", "times", "virtual_ps", "messages", "packets", "ranks"):
-            self.assertEqual(alone[key], report[key], key)
+        self.assert_same_run(alone, report)
 
     def test_two_programs_on_one_fabric_do_not_meet_and_a_lost_daemon_is_named(self):
         four = self.path / "four.yaml"
@@ -315,17 +278,19 @@ class MpiTest(unittest.TestCase):
         self.assertEqual(0, ended(start("apply", four, "--hold", "--name", "two"))[0])
         stop = self.path / "stop"
         on_two = ("mpirun", "-n", 4, "--name", "two", four)
-        first = start(*on_two, "--", self.loop, stop)
+        first = start(*on_two, "--", self.program("allreduce_loop"), stop)
         first.stdout.readline()  # it runs
-        code, _, errors = ended(start(*on_two, "--", self.suite))
+        code, _, errors = ended(start(*on_two, "--", self.program("suite")))
         self.assertNotEqual(0, code)
         self.assertIn("job 1 has ranks here already", errors)
-        code, _, errors = ended(start(*on_two, "--job", 2, "--", self.suite))
+        code, _, errors = ended(start(*on_two, "--job", 2, "--", self.program("suite")))
         self.assertNotEqual(0, code)
         self.assertIn("job 1 has window 0 of sn0-d0-h0", errors)
         code, output, errors = ended(
-            start(*on_two, "--job", 2, "--first-window", 1, "--", self.suite))
+            start(*on_two, "--job", 2, "--first-window", 1, "--collectives", "cau", "--",
+                  self.program("suite")))
         self.assertEqual((0, self.over_tcp(4)), (code, output), errors)
+        self.assertIn("communicators: 1 with a tree", errors)  # that of MPI_COMM_WORLD
         # A link is cut and restored below the sums of the first.
         cut = ("--kind", "link_down", "--link", "sn0-d0-h0/sn0-d0-h1", "--name", "two")
         self.assertEqual(0, ended(start("fault", "create", "cut", *cut))[0])
@@ -337,12 +302,12 @@ class MpiTest(unittest.TestCase):
         self.assertEqual((0, "all sums are right"), (code, output.strip()), errors)
         stop.unlink()
         # A rank is killed.
-        first = start(*on_two, "--", self.loop, stop)
+        first = start(*on_two, "--", self.program("allreduce_loop"), stop)
         os.kill(int(first.stdout.readline()), signal.SIGKILL)
         code, _, errors = ended(first)
         self.assertEqual(128 + signal.SIGKILL, code, errors)
         # The fabric is there for the next, of which a daemon is killed.
-        first = start(*on_two, "--", self.loop, stop)
+        first = start(*on_two, "--", self.program("allreduce_loop"), stop)
         first.stdout.readline()
         processes = json.loads(ended(start("ps", "--format", "json"))[1])[0]["processes"]
         os.kill([p["pid"] for p in processes if p["role"] == "percsd"][1], signal.SIGKILL)
@@ -351,7 +316,7 @@ class MpiTest(unittest.TestCase):
         self.assertIn("the percsd of sn0-d0-h2, sn0-d0-h3 is lost", errors)
 
     def test_a_rank_that_never_communicates_holds_nobody(self):
-        source, program = self.path / "some.c", str(self.path / "some")
+        source = self.path / "some.c"
         source.write_text("""#include <mpi.h>
 int main(int c, char **v) {
   int rank, word = 7;
@@ -362,7 +327,7 @@ int main(int c, char **v) {
   MPI_Finalize();
 }
 """)
-        subprocess.run(["mpicc.openmpi", "-o", program, str(source)], check=True)
+        program = self.compile(source)
         _, report = self.report(4, program=[program])
         self.assertEqual((1, True), (report["messages"],
                                      all(rank["finalized"] for rank in report["ranks"])))
@@ -399,7 +364,7 @@ int main(int c, char **v) {
         outside = ([], ["sh", "-c", "ulimit -l 0; exec \"$@\"", "sh"],
                    full if own_mounts.returncode == 0 else [])
         jobs = [subprocess.Popen([*words, BIN / "percsctl", "mpirun", "-n", "2", "--report", file,
-                                  "--", self.suite], stdout=subprocess.DEVNULL,
+                                  "--", self.program("suite")], stdout=subprocess.DEVNULL,
                                  stderr=subprocess.DEVNULL)
                 for file, words in zip(reports, outside)]
         self.assertEqual([0, 0, 0], [job.wait(LIMIT_SECONDS) for job in jobs])
@@ -410,7 +375,7 @@ int main(int c, char **v) {
         libraries = BIN.resolve().parent / "lib" / "percs"
         result = subprocess.run(
             ["mpirun", "--oversubscribe", *ROOT_USER, "--mca", "pml", "cm", "--mca", "mtl", "ofi",
-             "--mca", "mtl_ofi_provider_include", "percs", "-n", "2", self.suite],
+             "--mca", "mtl_ofi_provider_include", "percs", "-n", "2", self.program("suite")],
             env={**os.environ, "FI_PROVIDER": "percs", "FI_PROVIDER_PATH": str(libraries)},
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=LIMIT_SECONDS)
         self.assertNotEqual(0, result.returncode)
@@ -439,6 +404,8 @@ int main(int c, char **v) {
                 (["-n", "2", "--compute", "much", "--", "true"], 3, "cpu:SCALE"),
                 (["-n", "2", "--collectives", "all", "--", "true"], 3, "p2p, cau or auto"),
                 (["-n", "2", "--journal", "/dev/null/there", "--", "true"], 1, "/dev/null/there"),
+                (["-n", "2", "--daemons", "2", "--journal", str(self.path), "--collectives", "cau",
+                  "--", "true"], 3, "--journal with --collectives cau"),
                 (["-n", "2"], 3, "no program")):
             with self.subTest(words=words):
                 self.assertIn(words, self.run_program(*arguments, code=code).stderr)

@@ -1,0 +1,59 @@
+#include "client/percsctl/mpirun_fabric.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+
+#include "client/lib/interrupt.h"
+#include "client/lib/local_fabric.h"
+#include "client/percsctl/command.h"
+
+namespace percs {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::milliseconds kStopGrace(10'000);
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<TemporaryFolder>> TemporaryFolder::Make() {
+  std::error_code error;
+  std::string path = (fs::temp_directory_path(error) / "percs-ranks-XXXXXX").string();
+  if (mkdtemp(path.data()) == nullptr)
+    return absl::InternalError(fmt::format("no folder {}; set TMPDIR", path));
+  return std::unique_ptr<TemporaryFolder>(new TemporaryFolder(path));
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+absl::StatusOr<std::unique_ptr<OwnFabric>> OwnFabric::Start(int daemons, std::uint32_t hubs) {
+  if (static_cast<std::uint32_t>(daemons) > hubs) {
+    return absl::InvalidArgumentError(
+        fmt::format("--daemons {}: the machine has only {} hubs; every daemon needs at least one",
+                    daemons, hubs));
+  }
+  const auto store = FabricStore::Open();
+  if (!store.ok()) return store.status();
+  StartOptions options;
+  options.name = fmt::format("mpirun-{}", getpid());
+  options.daemons = daemons;
+  options.cancelled = [] { return InterruptGuard::raised(); };
+  const InterruptGuard interrupt;
+  const auto record = StartFabric(*store, options);
+  if (!record.ok()) return record.status();
+  return std::unique_ptr<OwnFabric>(new OwnFabric(*store, options.name));
+}
+
+OwnFabric::~OwnFabric() {
+  const auto stopped = StopFabric(store_, name_, kStopGrace);
+  if (!stopped.ok()) fmt::print(stderr, "percsctl: {}\n", Text(stopped.status()));
+}
+
+}  // namespace percs
