@@ -331,8 +331,7 @@ TEST(MpiJob, RanksOfOneHubUseItsMemory) {
   EXPECT_TRUE(result.links.empty());
 }
 
-// --- Ranks on hubs of several processes
-// ------------------------------------------------------------------
+// --- Ranks on hubs of several processes ----------------------------------------------------------
 
 // What daemons and their controller do, in one thread: a fabric for each process, and one for
 // network management; windows as long as the shortest way between two hubs; a window ends when all
@@ -514,8 +513,7 @@ TEST(MpiJob, ARankOfAnotherProcessIsRefusedWithItsHub) {
   EXPECT_NE(std::string::npos, why.find("rank 3 belongs to sn0-d0-h3")) << why;
 }
 
-// --- Collectives on CAUs
-// --------------------------------------------------------------------------------
+// --- Collectives on CAUs -------------------------------------------------------------------------
 
 JobOptions OnCaus() {
   JobOptions options;
@@ -660,8 +658,7 @@ TEST(MpiCollectives, CommunicatorsBeyondTheTreesOfAHubGetNone) {
   EXPECT_EQ(3u, result.collectives.refused);
 }
 
-// --- Journal
-// -------------------------------------------------------------------------------------------
+// --- Journal -------------------------------------------------------------------------------------
 
 TEST(MpiJournal, AReplayHasTheDigestOfTheRun) {
   const std::string folder = testing::TempDir() + "mpi_journal";
