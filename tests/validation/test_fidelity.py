@@ -20,7 +20,7 @@ LIMIT_SECONDS = 1800
 UNEXPLAINED_MOST = 8
 
 # Rows that take seconds, all of which the page has.
-QUICK = (("cell", ""),
+QUICK = (("cell", ""), ("smartmap", ""),
          *(("roadrunner", f"RR-0{part}") for part in ("0", "2", "3", "4", "50", "59")))
 
 
