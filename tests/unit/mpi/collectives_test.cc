@@ -128,8 +128,8 @@ TEST(MpiCollectives, ARankThatCallsLateHasWhatCameBefore) {
   options.collective_bytes = options.transport.collective_bytes;
   options.machine.trees = {WorldTree(options.places)};
   Processes several(options, 4);
-  auto threads = StartRanks({part(0), part(1), part(2), part(3)},
-                            [&](std::uint32_t rank) { return several.SocketOf(rank); });
+  const std::vector<Part> parts = {part(0), part(1), part(2), part(3)};
+  auto threads = StartRanks(parts, [&](std::uint32_t rank) { return several.SocketOf(rank); });
   const JobResult result = several.Run(0);
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(3u, result.collectives.calls[static_cast<int>(CollectiveKind::kBroadcast)]);
