@@ -127,7 +127,7 @@ class ProgramsTest(MpiFixture):
                 self.compare_with_tcp(name)
 
     @unittest.skipUnless(FULL, "minutes long: --full")
-    def test_ten_runs_and_one_on_daemons_of_a_short_program_have_one_digest_and_print_the_same(self):
+    def test_ten_runs_and_one_on_daemons_have_one_digest_and_print_the_same(self):
         for name, shipped in SHIPPED.items():
             with self.subTest(name):
                 printed, first = self.on_machine(shipped, "four.yaml")
