@@ -40,8 +40,10 @@ Scenario Traffic(std::uint64_t seed, RandomStream& random) {
   s.parameters.plan = s.parameters.install = 4 * kUs;
   s.parameters.retransmit_timeout = 10 * kUs;
   s.background = PatternWorkload{.count = 120, .load = 0.12};
-  s.workload = CauWorkload{
-      .steps = {CauStep::kAllreduce, CauStep::kMulticast}, .iterations = 60, .compute_max = kUs};
+  s.workload = CauWorkload{.trees = {},
+                           .steps = {CauStep::kAllreduce, CauStep::kMulticast},
+                           .iterations = 60,
+                           .compute_max = kUs};
   for (const char* name : {"a", "b", "c"}) {
     TreeSpec tree{name};
     for (NodeId hub = 0; hub < 12; ++hub) {
@@ -98,7 +100,7 @@ Told RunWith(const Scenario& s, const FaultSpec& spec) {
   Told told;
   std::vector<TraceEvent> events;
   RunOptions options;
-  options.trace = TraceSelection{.count = kTracedPacketsMax};
+  options.trace.emplace().count = kTracedPacketsMax;
   options.traced = &events;
   options.commands = {
       {5 * kUs, [&](Fabric& fabric, Time at) {

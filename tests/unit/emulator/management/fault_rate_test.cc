@@ -51,7 +51,7 @@ void Runs(const Scenario& scenario) {
   const auto one = RunScenario(scenario, {});
   ASSERT_TRUE(one.ok()) << one.status();
   EXPECT_THAT(one->violations, IsEmpty());
-  const auto split = test::SplitRun(scenario, {.processes = 2});
+  const auto split = test::SplitRun(scenario, test::Processes(2));
   ASSERT_TRUE(split.ok()) << split.status();
   EXPECT_EQ(split->digest, one->digest);
 }

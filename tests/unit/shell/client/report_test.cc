@@ -156,7 +156,10 @@ TEST(ReportTest, ASaturatedRunSaysSoWithItsLoadAndReportsNoLatency) {
   RunReport report = HandMade();
   report.result.total.measured_bytes_offered = 8'000;
   report.result.total.measured_bytes_accepted = 2'000;
-  report.result.measurement = {kMicrosecond, 2, true};
+  Measurement& measurement = report.result.measurement;
+  measurement.duration = kMicrosecond;
+  measurement.senders = 2;
+  measurement.saturated = true;
   v1::RunResult message;
   RunResultToProto(report.result, TwoDrawers(), &message);
   const auto received = RunResultFromProto(message, TwoDrawers());
@@ -180,7 +183,8 @@ TEST(ReportTest, ASaturatedRunSaysSoWithItsLoadAndReportsNoLatency) {
 TEST(ReportTest, ADrainSaysWhetherAllArrived) {
   RunReport report = HandMade();
   report.result.total.measured_bytes_offered = 8'000;
-  report.result.measurement = {.duration = kMicrosecond, .senders = 2};
+  report.result.measurement.duration = kMicrosecond;
+  report.result.measurement.senders = 2;
   EXPECT_TRUE(ReportJson(report, TwoDrawers())["measured"]["packets_undelivered"].is_null());
   report.result.measurement.created = 40;
   report.result.measurement.undelivered = 3;
