@@ -6,7 +6,8 @@ scenarios, control_campaign for histories of the control plane.
 
 tests/run calls this once per tier. Each program runs in a session of its own, under a time limit,
 and whatever it left running is ended with it. The tally goes to <results>/<tier>.tally as
-"passed failed skipped"; the exit code is 1 when anything failed.
+"passed failed skipped", and a line for each failure to <results>/<tier>.failed; the exit code is 1
+when anything failed.
 """
 
 import argparse
@@ -329,6 +330,13 @@ def show(options, outcome):
     sys.stdout.flush()
 
 
+def in_one_line(tier, name, text):
+    """A failure with its error, which is the first line at the margin behind that of a traceback."""
+    errors = [line for line in text.splitlines()
+              if line[:1].strip() and not line.startswith("Traceback")] or [""]
+    return f"{tier}: {name}: {errors[0][:LOG_COLUMNS_SHOWN]}\n"
+
+
 def python_files(path):
     """Of a folder, or the one file."""
     return [file for file in ([path] if path.is_file() else sorted(path.glob("*test*.py")))
@@ -385,8 +393,10 @@ def main():
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, end_sessions)
     passed = failed = skipped = 0
+    names = []
     for outcome in outcomes(options):
         show(options, outcome)
+        names += [in_one_line(options.tier, *failure) for failure in outcome.failures]
         passed += outcome.passed
         failed += len(outcome.failures)
         skipped += len(outcome.skipped)
@@ -394,6 +404,7 @@ def main():
         which = " that match" if options.filter else ""
         print(f"  the {options.tier} tier holds no tests{which}")
     (options.results / f"{options.tier}.tally").write_text(f"{passed} {failed} {skipped}\n")
+    (options.results / f"{options.tier}.failed").write_text("".join(names))
     return 1 if failed else 0
 
 

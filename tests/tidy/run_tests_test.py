@@ -120,6 +120,9 @@ class RunnerTest(unittest.TestCase):
         *counts, output = self.run_python(body)
         self.assertEqual([1, 1, 2, 1], counts)
         self.assertIn("a reason", output)
+        self.assertEqual(["trial: test_trial.Trial.test_bad: AssertionError: 1 != 2\n",
+                          "trial: test_trial.Trial.test_parts (i=1): AssertionError: 1 != 0\n"],
+                         (self.folder / "trial.failed").read_text().splitlines(True))
 
     def test_python_that_dies_fails(self):
         dying = "def test(self): import os; os._exit(0)"
