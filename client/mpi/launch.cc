@@ -120,9 +120,11 @@ std::vector<std::string> OpenMpiCommand(const LaunchOptions& options) {
   add({"--mca", "btl", "self", "--mca", "mpi_yield_when_idle", "0"});
   if (options.collectives)
     add({"--mca", "mca_base_component_path", options.libraries + ":SYS_DEFAULT:USER_DEFAULT"});
-  // Two programs have the same name, so each needs a folder for Open MPI's sockets.
+  // Two programs have the same name, so each needs a folder for the sockets of Open MPI. Only that
+  // of mpirun itself: daemons on other machines, which may share one file system, take their
+  // TMPDIR.
   const std::string folder = fs::path(options.socket).parent_path();
-  if (!folder.empty()) add({"--mca", "orte_tmpdir_base", folder});
+  if (!folder.empty()) add({"--mca", "orte_local_tmpdir_base", folder});
   add({"-x", "FI_PROVIDER=percs", "-x", "FI_PROVIDER_PATH=" + options.libraries});
   add({"-x", fmt::format("{}={}", kSocketVariable, options.socket)});
   add({"-x", clock});
