@@ -84,8 +84,8 @@ class RunPageTest(CliTest):
             self.assertLess(0, int(counters["nodes"][0]["counters"]["packets_created"]))
             self.assertEqual({}, page.call("ListTrees").get("trees", {}))
             for status, words, method, request in (
-                    (403, "is for the role operator", "CreateFault", {}),
-                    (403, "is for the role operator", "Pause", {}),
+                    (403, "needs the role operator", "CreateFault", {}),
+                    (403, "needs the role operator", "Pause", {}),
                     (404, "sn0 to sn16", "ListLinks", {"node": "sn17"}),
                     (404, "there is no", "ListTrees", {"name": "none"})):
                 code, text = page.ask("POST", f"/api/{method}", json.dumps(request))
