@@ -99,6 +99,8 @@ class DaemonRun {
   void Fail(const std::string& why) {
     if (failure_.empty()) failure_ = why;
   }
+  // The daemon did not answer. If it is lost, that is why others fail, who may have said so before.
+  void FailToAnswer(const RankDaemon& daemon, const absl::Status& status);
   // Nothing happens on the machine any more.
   bool IsIdle();
   void AwaitIdle();
@@ -118,6 +120,7 @@ class DaemonRun {
   std::string tree_;     // of MPI_COMM_WORLD, made in a run that was there before; "": none
   std::uint32_t world_tree_ = 0;
   std::string failure_;
+  bool lost_ = false;  // failure_ names a daemon that is lost
   Clock::time_point looked_{}, stuck_since_{};
   std::uint64_t stuck_changes_ = 0;
   Mutex commands_mutex_;
@@ -304,9 +307,7 @@ void DaemonRun::Look() {
   for (auto& [process, daemon] : daemons_) {
     const auto reply = Call(daemon, &v1::Ranks::Stub::WatchRanks, request);
     if (!reply.ok()) {
-      Fail(absl::IsUnavailable(reply.status()) || absl::IsDeadlineExceeded(reply.status())
-               ? fmt::format("the percsd of {} is lost", HubsText(daemon))
-               : Text(reply.status()));
+      FailToAnswer(daemon, reply.status());
       continue;
     }
     daemon.last = *reply;
@@ -314,6 +315,13 @@ void DaemonRun::Look() {
     if (!reply->failure().empty()) Fail(reply->failure());
   }
   CheckStuck();
+}
+
+void DaemonRun::FailToAnswer(const RankDaemon& daemon, const absl::Status& status) {
+  const bool lost = absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+  if (!lost) return Fail(Text(status));
+  if (!std::exchange(lost_, true))
+    failure_ = fmt::format("the percsd of {} is lost", HubsText(daemon));
 }
 
 template <typename Reply>
@@ -381,7 +389,10 @@ void DaemonRun::EndRanks(bool release, mpi::JobResult* result) {
   for (auto& [process, daemon] : daemons_) {
     if (!daemon.begun) continue;
     const auto reply = Call(daemon, &v1::Ranks::Stub::EndRanks, request);
-    if (!reply.ok()) continue;  // it is lost, which the failure says
+    if (!reply.ok()) {
+      FailToAnswer(daemon, reply.status());
+      continue;
+    }
     if (!reply->failure().empty()) Fail(reply->failure());
     result->late_calls += reply->late_calls();
     began = reply->began();
