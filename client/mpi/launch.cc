@@ -106,10 +106,14 @@ absl::Status CheckOpenMpi() {
 }
 
 std::vector<std::string> OpenMpiCommand(const LaunchOptions& options) {
-  // mpirun itself loads the library for the names of processes (client/ofi/names.cc).
+  // mpirun itself loads the library for the names of processes (client/ofi/names.cc). Two programs
+  // have the same name, so each needs a folder for the sockets of Open MPI. Only that of mpirun
+  // itself: its daemons on other machines, which may share one file system, and ranks keep theirs.
   const std::string clock = fmt::format("LD_PRELOAD={}/libpercs-clock.so", options.libraries);
-  std::vector<std::string> command = {"env", clock, MpirunName(), "-n",
-                                      fmt::format("{}", options.ranks)};
+  const std::string folder = fs::path(options.socket).parent_path();
+  std::vector<std::string> command = {"env", clock};
+  if (!folder.empty()) command.push_back("TMPDIR=" + folder);
+  command.insert(command.end(), {MpirunName(), "-n", fmt::format("{}", options.ranks)});
   const auto add = [&command](std::initializer_list<std::string> words) {
     command.insert(command.end(), words);
   };
@@ -120,11 +124,8 @@ std::vector<std::string> OpenMpiCommand(const LaunchOptions& options) {
   add({"--mca", "btl", "self", "--mca", "mpi_yield_when_idle", "0"});
   if (options.collectives)
     add({"--mca", "mca_base_component_path", options.libraries + ":SYS_DEFAULT:USER_DEFAULT"});
-  // Two programs have the same name, so each needs a folder for the sockets of Open MPI. Only that
-  // of mpirun itself: daemons on other machines, which may share one file system, take their
-  // TMPDIR.
-  const std::string folder = fs::path(options.socket).parent_path();
-  if (!folder.empty()) add({"--mca", "orte_local_tmpdir_base", folder});
+  const char* const temporary = std::getenv("TMPDIR");
+  if (!folder.empty()) add({"-x", fmt::format("TMPDIR={}", temporary ? temporary : "/tmp")});
   add({"-x", "FI_PROVIDER=percs", "-x", "FI_PROVIDER_PATH=" + options.libraries});
   add({"-x", fmt::format("{}={}", kSocketVariable, options.socket)});
   add({"-x", clock});

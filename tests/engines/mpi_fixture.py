@@ -65,11 +65,11 @@ class MpiFixture(unittest.TestCase):
         return printed, report
 
     def over_tcp(self, ranks, *program, cwd=None, limit=LIMIT_SECONDS):
+        command = [*TCP, *ROOT_USER, "-n", str(ranks), *(program or [self.program("suite")])]
         # A folder of its own: of two that make and remove the common one, one may give up.
-        command = [*TCP, "--mca", "orte_local_tmpdir_base", str(self.path), *ROOT_USER,
-                   "-n", str(ranks), *(program or [self.program("suite")])]
         return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE, cwd=cwd,
-                              stderr=subprocess.DEVNULL, timeout=limit).stdout
+                              stderr=subprocess.DEVNULL, timeout=limit,
+                              env={**os.environ, "TMPDIR": str(self.path)}).stdout
 
     def assert_same_run(self, one, other):
         for key in self.same:
