@@ -53,7 +53,16 @@ absl::StatusOr<std::unique_ptr<OwnFabric>> OwnFabric::Start(int daemons, std::ui
 
 OwnFabric::~OwnFabric() {
   const auto stopped = StopFabric(store_, name_, kStopGrace);
-  if (!stopped.ok()) fmt::print(stderr, "percsctl: {}\n", Text(stopped.status()));
+  const std::string folder = store_.FolderOf(name_);
+  if (!stopped.ok()) {
+    fmt::print(stderr, "percsctl: {}\n", Text(stopped.status()));
+  } else if (stopped->killed + stopped->gone > 0) {
+    fmt::print(stderr, "percsctl: not every process of the fabric ended in order; logs are in {}\n",
+               folder);
+  } else {
+    std::error_code ignored;
+    fs::remove_all(folder, ignored);
+  }
 }
 
 }  // namespace percs

@@ -51,7 +51,7 @@ class MpiFixture(unittest.TestCase):
     def run_program(self, *arguments, code=0, within=(), cwd=None, limit=LIMIT_SECONDS):
         result = subprocess.run([*within, BIN / "percsctl", "mpirun", *arguments], cwd=cwd,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                timeout=limit)
+                                timeout=limit, env={**os.environ, "XDG_STATE_HOME": str(self.path)})
         self.assertEqual(code, result.returncode, result.stdout + result.stderr)
         return result
 
@@ -61,6 +61,7 @@ class MpiFixture(unittest.TestCase):
         printed = self.run_program("-n", str(ranks), "--report", str(file), *scenario, "--",
                                    *(program or [self.program("suite")]), **options).stdout
         report = json.loads(file.read_text())
+        self.assertEqual([], list(self.path.glob("percs/mpirun-*")))  # of a fabric of its own
         self.assertEqual(0, report["late_calls"])
         return printed, report
 

@@ -331,7 +331,7 @@ def show(options, outcome):
 
 
 def in_one_line(tier, name, text):
-    """A failure with its error, which is the first line at the margin behind that of a traceback."""
+    """A failure with its error, the first line at the margin after that of a traceback."""
     errors = [line for line in text.splitlines()
               if line[:1].strip() and not line.startswith("Traceback")] or [""]
     return f"{tier}: {name}: {errors[0][:LOG_COLUMNS_SHOWN]}\n"
