@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -41,8 +42,9 @@ TEST(FabricFeedTest, AsksTheFabricOnlyWhileAPageIsOpen) {
   builder.RegisterService(&control);
   const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   std::atomic<int> looks = 0;
+  std::promise<void> looked_twice;
   FabricFeed feed(server->InProcessChannel({}), [&](const SightDone& done) {
-    ++looks;
+    if (++looks == 2) looked_twice.set_value();
     done(absl::UnavailableError("nothing to be seen"));
   });
   std::this_thread::sleep_for(kLong);
@@ -51,7 +53,7 @@ TEST(FabricFeedTest, AsksTheFabricOnlyWhileAPageIsOpen) {
   const auto reader = std::make_shared<FeedReader>(
       std::make_shared<const std::string>(""), [] {}, [] {});
   ASSERT_TRUE(feed.Add(reader).ok());
-  while (looks < 2) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  ASSERT_EQ(std::future_status::ready, looked_twice.get_future().wait_for(std::chrono::minutes(1)));
   EXPECT_GT(control.calls, 0);
 
   feed.Remove(reader.get());
