@@ -27,6 +27,7 @@ namespace {
 
 constexpr std::size_t kEventsKept = 4096;
 constexpr std::chrono::milliseconds kPatience(100);  // before it looks whether the caller has gone
+constexpr std::chrono::seconds kOpen(1);  // after its last question a page counts as open
 
 using Clock = std::chrono::steady_clock;
 
@@ -41,37 +42,20 @@ class RunPage::Service final : public v1::Control::Service {
   explicit Service(const Topology& topology) : sight_(topology, /*number=*/1) {}
 
   // Of the run's thread.
-  void Watch(const Fabric& fabric, std::uint64_t windows, bool ended) {
+  bool Watch(const Fabric& fabric, std::uint64_t windows, bool ended) {
     virtual_time_.store(fabric.now(), std::memory_order_relaxed);
     windows_.store(windows, std::memory_order_relaxed);
-    if (windows > 0 && !ended && !wanted_.load(std::memory_order_relaxed)) return;
-    std::unique_lock lock(mutex_);
-    wanted_ = false;
-    windows_seen_ = windows;
-    if (!known_) {
-      begun_ = Clock::now();
-      Know(fabric, 0, ended);
-    }
-    for (const auto& visit : std::exchange(visits_, {})) {
-      lock.unlock();
-      visit(fabric);
-      lock.lock();
-    }
-    for (const SightDone& done : std::exchange(asked_, {})) {
-      const auto begin = ProcessorTime();
-      FabricSight sight = sight_.LookOn(fabric, ended);
-      Know(fabric, sight.counted ? sight.total.packets_delivered : status_.packets_delivered(),
-           ended);
-      sight.cost = ProcessorTime() - begin;
-      done(std::move(sight));
-    }
+    if (windows == 0 || ended || wanted_.load(std::memory_order_relaxed))
+      Answer(fabric, windows, ended);
+    const Clock::time_point asked = asked_at_.load(std::memory_order_relaxed);
+    return asked != Clock::time_point() && Clock::now() - asked < kOpen;
   }
 
   void Look(SightDone done) {
     const std::lock_guard guard(mutex_);
     if (closed_) return done(absl::UnavailableError("the run is over"));
     asked_.push_back(std::move(done));
-    wanted_ = true;
+    Want();
   }
 
   // The run answers no more questions.
@@ -155,6 +139,36 @@ class RunPage::Service final : public v1::Control::Service {
   }
 
  private:
+  // Whoever waits for the end of a window.
+  void Answer(const Fabric& fabric, std::uint64_t windows, bool ended) {
+    std::unique_lock lock(mutex_);
+    wanted_ = false;
+    windows_seen_ = windows;
+    if (!known_) {
+      begun_ = Clock::now();
+      Know(fabric, 0, ended);
+    }
+    for (const auto& visit : std::exchange(visits_, {})) {
+      lock.unlock();
+      visit(fabric);
+      lock.lock();
+    }
+    for (const SightDone& done : std::exchange(asked_, {})) {
+      const auto begin = ProcessorTime();
+      FabricSight sight = sight_.LookOn(fabric, ended);
+      Know(fabric, sight.counted ? sight.total.packets_delivered : status_.packets_delivered(),
+           ended);
+      sight.cost = ProcessorTime() - begin;
+      done(std::move(sight));
+    }
+  }
+
+  // With the lock held: the run's thread has something to answer.
+  void Want() {
+    wanted_ = true;
+    asked_at_.store(Clock::now(), std::memory_order_relaxed);
+  }
+
   // With the lock held.
   void Know(const Fabric& fabric, std::uint64_t delivered, bool ended) {
     known_ = true;
@@ -187,7 +201,7 @@ class RunPage::Service final : public v1::Control::Service {
       answer->there = true;
       changed_.notify_all();
     });
-    wanted_ = true;
+    Want();
     while (!answer->there && !closed_ && !context->IsCancelled())
       changed_.wait_for(lock, kPatience);
     lock.unlock();
@@ -208,6 +222,7 @@ class RunPage::Service final : public v1::Control::Service {
 
   LocalSight sight_;  // of the run's thread
   std::atomic<bool> wanted_ = false;
+  std::atomic<Clock::time_point> asked_at_{};
   std::atomic<Time> virtual_time_ = 0;
   std::atomic<std::uint64_t> windows_ = 0;
 };
@@ -249,8 +264,8 @@ RunPage::~RunPage() {
 
 std::string RunPage::link() const { return parts_->page->link(); }
 
-void RunPage::Watch(const Fabric& fabric, std::uint64_t windows, bool ended) {
-  parts_->service.Watch(fabric, windows, ended);
+bool RunPage::Watch(const Fabric& fabric, std::uint64_t windows, bool ended) {
+  return parts_->service.Watch(fabric, windows, ended);
 }
 
 }  // namespace percs

@@ -21,8 +21,8 @@ class RunPage {
   ~RunPage();
 
   std::string link() const;
-  // RunOptions::watch. It costs next to nothing while no page is open.
-  void Watch(const Fabric& fabric, std::uint64_t windows, bool ended);
+  // RunOptions::watch: true while a page is open. It costs next to nothing while none is.
+  bool Watch(const Fabric& fabric, std::uint64_t windows, bool ended);
 
  private:
   class Service;

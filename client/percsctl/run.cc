@@ -114,9 +114,10 @@ void FollowPace(const Pacer& pacer, LocalRunProgress& progress, RunOptions& opti
   options.progress = nullptr;
   options.watch = [&, watch = std::move(options.watch)](const Fabric& fabric, std::uint64_t windows,
                                                         bool ended) {
-    if (watch) watch(fabric, windows, ended);
+    const bool awaited = watch && watch(fabric, windows, ended);
     if (progress.Due()) progress.Show(fabric.now(), PacketsDelivered(fabric));
     if (!ended) pacer.Await(fabric.now());
+    return awaited;
   };
 }
 
@@ -128,7 +129,7 @@ absl::StatusOr<std::unique_ptr<RunPage>> StartPage(const RunArguments& a, const 
   if (!page.ok()) return page.status();
   fmt::print(stderr, "page: {}\n", (*page)->link());
   options.watch = [shown = page->get()](const Fabric& fabric, std::uint64_t windows, bool ended) {
-    shown->Watch(fabric, windows, ended);
+    return shown->Watch(fabric, windows, ended);
   };
   return page;
 }

@@ -56,9 +56,10 @@ absl::Status Repeat(Fabric& fabric, const RunOptions& options) {
   return fabric.RepeatWorkload(at);
 }
 
-// A command finds the state that a window of any length has left.
-Time WindowEnd(const RunOptions& options, const Fabric& fabric, Time next) {
-  return options.commands.empty() ? fabric.WindowEnd(next) : next + fabric.lookahead();
+// A command finds the state that a window of any length has left. `awaited`: as RunOptions::watch
+// says.
+Time WindowEnd(const RunOptions& options, const Fabric& fabric, Time next, bool awaited) {
+  return options.commands.empty() && !awaited ? fabric.WindowEnd(next) : next + fabric.lookahead();
 }
 
 RunResult Collect(const Scenario& scenario, const RunOptions& options, Fabric& fabric,
@@ -107,7 +108,7 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
     if (options.dma_slices) *options.dma_slices = fabric.DmaSlices();
   });
   fabric.Start();
-  if (options.watch) options.watch(fabric, 0, /*ended=*/false);
+  bool awaited = options.watch && options.watch(fabric, 0, /*ended=*/false);
 
   WindowPolicy policy(scenario.stop_at, scenario.parameters.stall_limit);
   std::uint64_t windows = 0;
@@ -137,12 +138,12 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
     }
     // There are no outside programs and no held run here.
     PERCS_CHECK(decision == WindowDecision::kOpen);
-    Time end = std::min(WindowEnd(options, fabric, next), policy.next_look());
+    Time end = std::min(WindowEnd(options, fabric, next, awaited), policy.next_look());
     if (scenario.stop_at > 0) end = std::min(end, scenario.stop_at);
     if (commanded) end = std::min(end, command->at);
     fabric.RunWindow(end, options.executor);
     ++windows;
-    if (options.watch) options.watch(fabric, windows, /*ended=*/false);
+    awaited = options.watch && options.watch(fabric, windows, /*ended=*/false);
     if (options.cancelled && options.cancelled())
       return absl::CancelledError("the run was cancelled");
     if (options.progress && windows % options.progress_every_windows == 0) {

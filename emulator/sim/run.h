@@ -110,8 +110,10 @@ struct RunOptions {
   std::function<void(const RunProgress&)> progress;
   std::function<bool()> cancelled;
   std::uint64_t progress_every_windows = 256;
-  // After Start, after every window, and at the end: what can be seen then.
-  std::function<void(const Fabric& fabric, std::uint64_t windows, bool ended)> watch;
+  // After Start, after every window, and at the end: what can be seen then. If it returns true,
+  // somebody waits for the next time, and the next window is one lookahead long: supernodes do not
+  // run ahead of each other in it. The result is the same but for the number of windows.
+  std::function<bool(const Fabric& fabric, std::uint64_t windows, bool ended)> watch;
   DeliveryObserver on_delivery;               // every delivery; one thread only
   std::optional<TraceSelection> trace;        // packets to follow
   std::vector<TraceEvent>* traced = nullptr;  // ... and what became of them, also of a deadlock
