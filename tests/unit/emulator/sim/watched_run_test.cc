@@ -17,7 +17,9 @@ RunResult RunWatched(std::uint64_t every) {
   Time seen = 0;
   options.watch = [&](const Fabric& fabric, std::uint64_t windows, bool) {
     const bool awaited = every > 0 && windows % every == 0;
-    if (every == 1 && windows > 1) EXPECT_LE(fabric.now() - seen, 2 * fabric.lookahead());
+    if (every == 1 && windows > 1) {
+      EXPECT_LE(fabric.now() - seen, 2 * fabric.lookahead());
+    }
     seen = fabric.now();
     return awaited;
   };
