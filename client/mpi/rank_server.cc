@@ -16,6 +16,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "emulator/base/check.h"
+
 namespace percs::mpi {
 namespace {
 
@@ -78,7 +80,15 @@ absl::StatusOr<std::unique_ptr<RankServer>> RankServer::Start(Welcome welcome,
 // A folder is locked as long as its process lives, so that folders without one are known.
 absl::Status RankServer::MakeFolder() {
   std::error_code error;
-  const std::filesystem::path parent = std::filesystem::temp_directory_path(error);
+  // A process that starts may take a folder that is not locked yet for an abandoned one.
+  while (folder_lock_ < 0) {
+    auto folder = TemporaryFolder::MakeForSockets(kFolderPrefix);
+    if (!folder.ok()) return folder.status();
+    folder_lock_ = OpenLocked(folder->path());
+    if (!std::filesystem::exists(folder->path(), error)) Close(&folder_lock_);
+    if (folder_lock_ >= 0) folder_.emplace(*std::move(folder));
+  }
+  const auto parent = std::filesystem::path(folder_->path()).parent_path();
   for (const auto& entry : std::filesystem::directory_iterator(parent, error)) {
     if (!entry.path().filename().string().starts_with(kFolderPrefix)) continue;
     int left = OpenLocked(entry.path());
@@ -87,16 +97,7 @@ absl::Status RankServer::MakeFolder() {
     std::filesystem::remove_all(entry.path(), ignored);
     Close(&left);
   }
-  // A process that starts may take a folder that is not locked yet for an abandoned one.
-  while (true) {
-    std::string folder = (parent / (std::string(kFolderPrefix) + "XXXXXX")).string();
-    if (mkdtemp(folder.data()) == nullptr)
-      return SystemError(fmt::format("no folder {}; set TMPDIR", folder));
-    folder_ = folder;
-    folder_lock_ = OpenLocked(folder_);
-    if (folder_lock_ >= 0 && std::filesystem::exists(folder_, error)) return absl::OkStatus();
-    Close(&folder_lock_);
-  }
+  return absl::OkStatus();
 }
 
 absl::Status RankServer::Listen() {
@@ -105,11 +106,10 @@ absl::Status RankServer::Listen() {
   doorbell_ = *std::move(doorbell);
   new (doorbell_.data()) Doorbell();
   if (absl::Status status = MakeFolder(); !status.ok()) return status;
-  path_ = folder_ + "/fabric.sock";
+  path_ = folder_->path() + "/fabric.sock";
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (path_.size() >= sizeof(address.sun_path))
-    return absl::InvalidArgumentError(path_ + " is too long for a socket; set TMPDIR");
+  PERCS_CHECK(path_.size() < sizeof(address.sun_path));
   std::memcpy(address.sun_path, path_.c_str(), path_.size());
   listener_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   if (listener_ < 0 || pipe(stop_) != 0 ||
@@ -126,8 +126,7 @@ RankServer::~RankServer() {
   }
   for (Connection& connection : connections_) Close(&connection.socket);
   Close(&listener_), Close(&stop_[0]), Close(&stop_[1]);
-  std::error_code ignored;
-  if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+  folder_.reset();
   Close(&folder_lock_);
 }
 

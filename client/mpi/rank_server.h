@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "client/ofi/channel.h"
 #include "proto/process/mutex.h"
+#include "proto/process/temporary_folder.h"
 
 namespace percs::mpi {
 
@@ -80,7 +82,8 @@ class RankServer {
   const std::vector<RankSeat> seats_;   // by rank
   std::vector<SharedMemory> channels_;  // by rank
   SharedMemory doorbell_;
-  std::string folder_, path_;
+  std::optional<TemporaryFolder> folder_;
+  std::string path_;
   int folder_lock_ = -1, listener_ = -1, stop_[2] = {-1, -1};
   std::vector<Connection> connections_;
   Mutex mutex_;

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "client/lib/interrupt.h"
@@ -21,6 +22,7 @@
 #include "proto/convert/run_result.h"
 #include "proto/process/grpc_status.h"
 #include "proto/process/mutex.h"
+#include "proto/process/temporary_folder.h"
 #include "proto/scenario/command_methods.h"
 #include "proto/security/channel.h"
 
@@ -113,7 +115,7 @@ class DaemonRun {
   const MpirunPlan& plan_;
   const Topology& topology_;
   mpi::JobJournal* const journal_;  // or null
-  std::unique_ptr<TemporaryFolder> folder_;
+  std::optional<TemporaryFolder> folder_;
   std::map<std::uint32_t, RankDaemon> daemons_;  // by process
   std::uint64_t run_ = 0;
   bool joined_ = false;  // the run was there before
@@ -137,9 +139,9 @@ std::string DaemonRun::HubsText(const RankDaemon& daemon) {
 }
 
 absl::Status DaemonRun::Begin() {
-  auto folder = TemporaryFolder::Make();
+  auto folder = TemporaryFolder::Make("percs-ranks-");
   if (!folder.ok()) return folder.status();
-  folder_ = *std::move(folder);
+  folder_.emplace(*std::move(folder));
   if (absl::Status status = Apply(); !status.ok()) return status;
   if (absl::Status status = FindDaemons(); !status.ok()) return status;
   absl::Status status = MakeTree();

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 
 #include "client/lib/interrupt.h"
@@ -19,19 +18,6 @@ namespace fs = std::filesystem;
 constexpr std::chrono::milliseconds kStopGrace(10'000);
 
 }  // namespace
-
-absl::StatusOr<std::unique_ptr<TemporaryFolder>> TemporaryFolder::Make() {
-  std::error_code error;
-  std::string path = (fs::temp_directory_path(error) / "percs-ranks-XXXXXX").string();
-  if (mkdtemp(path.data()) == nullptr)
-    return absl::InternalError(fmt::format("no folder {}; set TMPDIR", path));
-  return std::unique_ptr<TemporaryFolder>(new TemporaryFolder(path));
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
 
 absl::StatusOr<std::unique_ptr<OwnFabric>> OwnFabric::Start(int daemons, std::uint32_t hubs) {
   if (static_cast<std::uint32_t>(daemons) > hubs) {

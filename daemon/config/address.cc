@@ -2,13 +2,9 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
-#include <filesystem>
 #include <vector>
 
 #include "daemon/config/port_holder.h"
@@ -135,28 +131,6 @@ absl::StatusOr<std::unique_ptr<grpc::Server>> StartServer(grpc::ServerBuilder* b
   if (!server || bound == 0) return BindError(*address);
   if (!address->is_unix()) address->port = bound;
   return server;
-}
-
-absl::StatusOr<SocketFolder> SocketFolder::Create() {
-  const char* base = std::getenv("TMPDIR");
-  std::string name = fmt::format("{}/percs-XXXXXX", base != nullptr && *base ? base : "/tmp");
-  if (name.size() > UnixPathMax() - 16) name = "/tmp/percs-XXXXXX";
-  if (mkdtemp(name.data()) == nullptr) {
-    return absl::UnavailableError(
-        fmt::format("cannot create a folder for sockets, {}: {}", name, std::strerror(errno)));
-  }
-  return SocketFolder(name);
-}
-
-SocketFolder::~SocketFolder() {
-  if (path_.empty()) return;
-  // gRPC removes its socket at an unknown time, which can be in the middle of this.
-  constexpr int kTries = 3;
-  for (int i = 0; i < kTries; ++i) {
-    std::error_code error;
-    std::filesystem::remove_all(path_, error);
-    if (!error) return;
-  }
 }
 
 }  // namespace percs

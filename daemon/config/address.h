@@ -60,21 +60,4 @@ absl::StatusOr<std::unique_ptr<grpc::Server>> StartServer(grpc::ServerBuilder* b
                                                           const TransportSecurity& security,
                                                           SocketAddress* address);
 
-// A folder of our own for sockets, below $TMPDIR or /tmp; removed with everything in it on
-// destruction.
-class SocketFolder {
- public:
-  static absl::StatusOr<SocketFolder> Create();
-  SocketFolder(SocketFolder&& other) noexcept : path_(std::move(other.path_)) {
-    other.path_.clear();
-  }
-  SocketFolder& operator=(SocketFolder&&) = delete;
-  ~SocketFolder();
-  const std::string& path() const { return path_; }
-
- private:
-  explicit SocketFolder(std::string path) : path_(std::move(path)) {}
-  std::string path_;
-};
-
 }  // namespace percs

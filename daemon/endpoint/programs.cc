@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include "daemon/endpoint/locked_answer.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "proto/process/printable.h"
@@ -333,35 +332,27 @@ void Programs::Leave() {
 
 grpc::ServerBidiReactor<v1::FromProgram, v1::FromHub>* Programs::Service::Attach(
     grpc::CallbackServerContext* context) {
-  const absl::Status admitted = admit_(context->peer());
-  const LockGuard guard(lock_->mutex());
-  auto* stream = new ServerStream<v1::FromHub, v1::FromProgram>(lock_, context, kAttachPath);
-  stream->Start(std::make_unique<ProgramListener>(stream, programs_));
-  if (!admitted.ok()) stream->Refuse(admitted);
-  return stream;
+  return Open<v1::FromHub, v1::FromProgram>(context, kAttachPath);
 }
 
 grpc::ServerUnaryReactor* Programs::Service::ListWindows(grpc::CallbackServerContext* context,
                                                          const v1::ListWindowsRequest*,
                                                          v1::ListWindowsReply* reply) {
-  return AnswerLocked(lock_, admit_, context,
-                      [this, reply]() PERCS_LOCKED { return programs_->List(reply); });
+  return Answer(context, [this, reply]() PERCS_LOCKED { return owner_->List(reply); });
 }
 
 grpc::ServerUnaryReactor* Programs::Service::Detach(grpc::CallbackServerContext* context,
                                                     const v1::DetachRequest* request,
                                                     v1::DetachReply*) {
-  return AnswerLocked(lock_, admit_, context, [this, request]() PERCS_LOCKED {
-    return programs_->DetachByToken(request->token());
-  });
+  return Answer(context,
+                [this, request]() PERCS_LOCKED { return owner_->DetachByToken(request->token()); });
 }
 
 grpc::ServerUnaryReactor* Programs::Service::FindNodes(grpc::CallbackServerContext* context,
                                                        const v1::FindNodesRequest* request,
                                                        v1::FindNodesReply* reply) {
-  return AnswerLocked(lock_, admit_, context, [this, request, reply]() PERCS_LOCKED {
-    return programs_->FindNodes(*request, reply);
-  });
+  return Answer(context, [this, request, reply]()
+                             PERCS_LOCKED { return owner_->FindNodes(*request, reply); });
 }
 
 absl::Status Programs::List(v1::ListWindowsReply* reply) const {

@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "daemon/endpoint/program.h"
 #include "daemon/endpoint/rank_jobs.h"
+#include "daemon/stream/locked_service.h"
 #include "emulator/sim/fabric.h"
 #include "percs/v1/sync.pb.h"
 
@@ -79,10 +80,9 @@ class Programs final : public HelloDesk<v1::FromHub, v1::FromProgram>, public Wi
   void OnGone(ProgramListener*) override {}
 
  private:
-  class Service final : public v1::Endpoint::CallbackService {
+  class Service final : public LockedService<v1::Endpoint::CallbackService, Programs> {
    public:
-    Service(ProcessLock* lock, const Events& events, Programs* programs)
-        : lock_(lock), admit_(events.admit), programs_(programs) {}
+    using LockedService::LockedService;
     grpc::ServerBidiReactor<v1::FromProgram, v1::FromHub>* Attach(
         grpc::CallbackServerContext* context) override;
     grpc::ServerUnaryReactor* ListWindows(grpc::CallbackServerContext* context,
@@ -94,11 +94,6 @@ class Programs final : public HelloDesk<v1::FromHub, v1::FromProgram>, public Wi
     grpc::ServerUnaryReactor* FindNodes(grpc::CallbackServerContext* context,
                                         const v1::FindNodesRequest* request,
                                         v1::FindNodesReply* reply) override;
-
-   private:
-    ProcessLock* const lock_;
-    const std::function<absl::Status(const std::string& peer)> admit_;
-    Programs* const programs_ PERCS_PT_GUARDED;
   };
   struct Kept {
     NodeId node = 0;
@@ -120,7 +115,7 @@ class Programs final : public HelloDesk<v1::FromHub, v1::FromProgram>, public Wi
 
   ProcessLock* lock_;
   Events events_;
-  Service service_{lock_, events_, this};
+  Service service_{lock_, events_.admit, this};
   RankJobs ranks_;
   Fabric* fabric_ = nullptr;  // null: no hubs
   std::uint64_t run_ = 0;

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "client/mpi/summary.h"
-#include "daemon/endpoint/locked_answer.h"
 #include "fmt/format.h"
 #include "spdlog/spdlog.h"
 
@@ -308,22 +307,19 @@ void RankJobs::Retire(Jobs::iterator found) {
 grpc::ServerUnaryReactor* RankJobs::Service::BeginRanks(grpc::CallbackServerContext* context,
                                                         const v1::BeginRanksRequest* request,
                                                         v1::BeginRanksReply* reply) {
-  return AnswerLocked(lock_, admit_, context,
-                      [=, this]() PERCS_LOCKED { return jobs_->BeginRanks(*request, reply); });
+  return Answer(context, [=, this]() PERCS_LOCKED { return owner_->BeginRanks(*request, reply); });
 }
 
 grpc::ServerUnaryReactor* RankJobs::Service::WatchRanks(grpc::CallbackServerContext* context,
                                                         const v1::WatchRanksRequest* request,
                                                         v1::WatchRanksReply* reply) {
-  return AnswerLocked(lock_, admit_, context,
-                      [=, this]() PERCS_LOCKED { return jobs_->WatchRanks(*request, reply); });
+  return Answer(context, [=, this]() PERCS_LOCKED { return owner_->WatchRanks(*request, reply); });
 }
 
 grpc::ServerUnaryReactor* RankJobs::Service::EndRanks(grpc::CallbackServerContext* context,
                                                       const v1::EndRanksRequest* request,
                                                       v1::EndRanksReply* reply) {
-  return AnswerLocked(lock_, admit_, context,
-                      [=, this]() PERCS_LOCKED { return jobs_->EndRanks(*request, reply); });
+  return Answer(context, [=, this]() PERCS_LOCKED { return owner_->EndRanks(*request, reply); });
 }
 
 }  // namespace percs

@@ -21,7 +21,7 @@
 
 #include "absl/status/status.h"
 #include "client/mpi/job.h"
-#include "daemon/stream/process_lock.h"
+#include "daemon/stream/locked_service.h"
 #include "emulator/sim/fabric.h"
 #include "percs/v1/ranks.grpc.pb.h"
 
@@ -68,10 +68,9 @@ class RankJobs {
   Time next() const;
 
  private:
-  class Service final : public v1::Ranks::CallbackService {
+  class Service final : public LockedService<v1::Ranks::CallbackService, RankJobs> {
    public:
-    Service(ProcessLock* lock, const Events& events, RankJobs* jobs)
-        : lock_(lock), admit_(events.admit), jobs_(jobs) {}
+    using LockedService::LockedService;
     grpc::ServerUnaryReactor* BeginRanks(grpc::CallbackServerContext* context,
                                          const v1::BeginRanksRequest* request,
                                          v1::BeginRanksReply* reply) override;
@@ -81,11 +80,6 @@ class RankJobs {
     grpc::ServerUnaryReactor* EndRanks(grpc::CallbackServerContext* context,
                                        const v1::EndRanksRequest* request,
                                        v1::EndRanksReply* reply) override;
-
-   private:
-    ProcessLock* const lock_;
-    const std::function<absl::Status(const std::string& peer)> admit_;
-    RankJobs* const jobs_ PERCS_PT_GUARDED;
   };
   struct Entry {
     Entry(ProcessLock* lock, std::size_t all_ranks) : calls(all_ranks), forgotten(lock) {}
@@ -112,7 +106,7 @@ class RankJobs {
 
   ProcessLock* const lock_;
   const Events events_;
-  Service service_{lock_, events_, this};
+  Service service_{lock_, events_.admit, this};
   Fabric* fabric_ = nullptr;  // null: no hubs
   std::uint64_t run_ = 0, arrived_ = 0;
   absl::Status ended_;  // why there are no hubs

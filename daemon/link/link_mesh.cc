@@ -21,12 +21,7 @@ constexpr char kNoAnswer[] = "it does not answer attempts to connect";
 
 grpc::ServerBidiReactor<v1::LinkMessage, v1::LinkMessage>* LinkMesh::Service::Exchange(
     grpc::CallbackServerContext* context) {
-  const absl::Status admitted = admit_(context->peer());
-  const LockGuard guard(lock_->mutex());
-  auto* stream = new ServerStream<v1::LinkMessage, v1::LinkMessage>(lock_, context, kExchangePath);
-  stream->Start(std::make_unique<LinkListener>(stream, mesh_));
-  if (!admitted.ok()) stream->Refuse(admitted);
-  return stream;
+  return Open<v1::LinkMessage, v1::LinkMessage>(context, kExchangePath);
 }
 
 void LinkMesh::Join(const LinkIdentity& self, const std::vector<LinkPeerSpec>& peers) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "daemon/link/link_peer.h"
+#include "daemon/stream/locked_service.h"
 #include "percs/v1/link.grpc.pb.h"
 
 namespace percs {
@@ -43,17 +44,11 @@ class LinkMesh final : public HelloDesk<v1::LinkMessage, v1::LinkMessage> {
   void OnGone(LinkListener* listener) override;
 
  private:
-  class Service final : public v1::Link::CallbackService {
+  class Service final : public LockedService<v1::Link::CallbackService, LinkMesh> {
    public:
-    Service(ProcessLock* lock, const LinkEvents& events, LinkMesh* mesh)
-        : lock_(lock), admit_(events.admit), mesh_(mesh) {}
+    using LockedService::LockedService;
     grpc::ServerBidiReactor<v1::LinkMessage, v1::LinkMessage>* Exchange(
         grpc::CallbackServerContext* context) override;
-
-   private:
-    ProcessLock* const lock_;
-    const std::function<absl::Status(const std::string& peer)> admit_;
-    LinkMesh* const mesh_ PERCS_PT_GUARDED;
   };
   struct Waiting {
     LinkListener* listener;
@@ -70,7 +65,7 @@ class LinkMesh final : public HelloDesk<v1::LinkMessage, v1::LinkMessage> {
   ProcessLock* lock_;
   LinkTransport* transport_;
   LinkEvents events_;
-  Service service_{lock_, events_, this};
+  Service service_{lock_, events_.admit, this};
   LinkIdentity self_;
   std::map<std::uint32_t, std::shared_ptr<LinkPeer>> peers_;
   std::vector<Waiting> waiting_;  // peers that this process does not expect yet

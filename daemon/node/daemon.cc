@@ -55,7 +55,7 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(DaemonOptions options) {
 
 absl::Status Daemon::Listen() {
   if (options_.listen.empty()) {
-    auto folder = SocketFolder::Create();
+    auto folder = TemporaryFolder::MakeForSockets("percs-");
     if (!folder.ok()) return folder.status();
     folder_.emplace(*std::move(folder));
     options_.listen = fmt::format("unix:{}/link", folder_->path());

@@ -14,6 +14,7 @@
 #include "daemon/metrics/metrics_server.h"
 #include "daemon/node/daemon_core.h"
 #include "daemon/stream/rate_limit.h"
+#include "proto/process/temporary_folder.h"
 
 namespace percs {
 
@@ -59,7 +60,7 @@ class Daemon {
 
   DaemonOptions options_;
   std::string address_;
-  std::optional<SocketFolder> folder_;
+  std::optional<TemporaryFolder> folder_;
   ProcessLock lock_;
   std::condition_variable_any ended_;
   bool has_ended_ PERCS_GUARDED = false;

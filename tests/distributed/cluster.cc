@@ -25,7 +25,7 @@ void SetDeadline(grpc::ClientContext* context) {
 
 Cluster::Cluster(ClusterOptions options) : options_(std::move(options)) {
   IgnoreLockOrder();  // with up to 32 daemons in this process its graph would cost minutes
-  folder_.emplace(*SocketFolder::Create());
+  folder_.emplace(*percs::TemporaryFolder::MakeForSockets("percs-"));
   ControllerOptions controller;
   controller.listen =
       options_.tcp ? "127.0.0.1:0" : fmt::format("unix:{}/controller", folder_->path());

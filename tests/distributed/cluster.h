@@ -14,6 +14,7 @@
 #include "daemon/node/daemon.h"
 #include "emulator/sim/run.h"
 #include "percs/v1/control.grpc.pb.h"
+#include "proto/process/temporary_folder.h"
 
 namespace percs::test {
 
@@ -67,7 +68,7 @@ class Cluster {
   std::string IdentityOf(Role role) const;
 
   ClusterOptions options_;
-  std::optional<SocketFolder> folder_;
+  std::optional<percs::TemporaryFolder> folder_;
   std::unique_ptr<Controller> controller_;
   std::vector<std::unique_ptr<Daemon>> daemons_;
   std::unique_ptr<v1::Control::Stub> control_;

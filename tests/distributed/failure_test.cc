@@ -140,7 +140,7 @@ TEST(FailureTest, ATakenPortIsReportedWithThePidOfItsHolder) {
 }
 
 TEST(FailureTest, ATakenSocketIsReportedWithThePidOfItsHolder) {
-  auto folder = SocketFolder::Create();
+  auto folder = percs::TemporaryFolder::MakeForSockets("percs-");
   ControllerOptions options;
   options.listen = fmt::format("unix:{}/controller", folder->path());
   {

@@ -39,7 +39,7 @@ void MakeNonBlocking(int fd) { fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOC
 
 Proxy::Proxy(ProxyOptions options)
     : options_(options),
-      folder_(*SocketFolder::Create()),
+      folder_(*percs::TemporaryFolder::MakeForSockets("percs-")),
       random_(options.seed, "proxy"),
       thread_([this] { Loop(); }) {}
 

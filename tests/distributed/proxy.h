@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
-#include "daemon/config/address.h"
 #include "emulator/base/random.h"
+#include "proto/process/temporary_folder.h"
 
 namespace percs::test {
 
@@ -69,7 +69,7 @@ class Proxy {
   void Close(Connection* connection);
 
   const ProxyOptions options_;
-  SocketFolder folder_;
+  percs::TemporaryFolder folder_;
   RandomStream random_;
   std::mutex mutex_;  // guards listeners_
   std::vector<Listener> listeners_;

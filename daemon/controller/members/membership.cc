@@ -90,25 +90,30 @@ void Member::OnReached() {
 Membership::Membership(ProcessLock* lock, std::uint32_t places, std::uint64_t fabric, Events events)
     : lock_(lock), fabric_(fabric), events_(std::move(events)), members_(places) {}
 
-absl::Status Membership::Service::Admit(const std::string& peer) const {
-  const absl::Status status = admit_(peer);
-  return status.ok() ? status : absl::UnavailableError(status.message());
-}
+// A daemon that is refused as UNAVAILABLE tries again.
+Membership::Service::Service(ProcessLock* lock, const Events& events, Membership* membership)
+    : LockedService(
+          lock,
+          [admit = events.admit](const std::string& peer) {
+            const absl::Status status = admit(peer);
+            return status.ok() ? status : absl::UnavailableError(status.message());
+          },
+          membership) {}
 
 grpc::ServerUnaryReactor* Membership::Service::Join(grpc::CallbackServerContext* context,
                                                     const v1::JoinRequest* request,
                                                     v1::JoinReply* reply) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  if (const absl::Status status = Admit(context->peer()); !status.ok()) {
+  if (const absl::Status status = admit_(context->peer()); !status.ok()) {
     reactor->Finish(ToGrpc(status));
     return reactor;
   }
   const LockGuard guard(lock_->mutex());
-  membership_->Join(*request, [=, this](const absl::StatusOr<std::uint32_t>& place) PERCS_LOCKED {
+  owner_->Join(*request, [=, this](const absl::StatusOr<std::uint32_t>& place) PERCS_LOCKED {
     if (place.ok()) {
       reply->set_process(*place);
-      reply->set_fabric(membership_->fabric_);
-      reply->set_processes(membership_->places());
+      reply->set_fabric(owner_->fabric_);
+      reply->set_processes(owner_->places());
     }
     reactor->Finish(ToGrpc(place.status()));
   });
@@ -117,13 +122,7 @@ grpc::ServerUnaryReactor* Membership::Service::Join(grpc::CallbackServerContext*
 
 grpc::ServerBidiReactor<v1::DaemonMessage, v1::ControllerMessage>* Membership::Service::Session(
     grpc::CallbackServerContext* context) {
-  const absl::Status admitted = Admit(context->peer());
-  const LockGuard guard(lock_->mutex());
-  auto* stream =
-      new ServerStream<v1::ControllerMessage, v1::DaemonMessage>(lock_, context, kSessionPath);
-  stream->Start(std::make_unique<SyncListener>(stream, membership_));
-  if (!admitted.ok()) stream->Refuse(admitted);
-  return stream;
+  return Open<v1::ControllerMessage, v1::DaemonMessage>(context, kSessionPath);
 }
 
 void Membership::LogRefusal(const v1::JoinRequest& request, const absl::Status& why) {

@@ -15,6 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "daemon/stream/endpoint.h"
+#include "daemon/stream/locked_service.h"
 #include "percs/v1/state.pb.h"
 #include "percs/v1/sync.grpc.pb.h"
 
@@ -103,22 +104,13 @@ class Membership final : public HelloDesk<v1::ControllerMessage, v1::DaemonMessa
 
  private:
   friend class Member;
-  class Service final : public v1::Sync::CallbackService {
+  class Service final : public LockedService<v1::Sync::CallbackService, Membership> {
    public:
-    Service(ProcessLock* lock, const Events& events, Membership* membership)
-        : lock_(lock), admit_(events.admit), membership_(membership) {}
+    Service(ProcessLock* lock, const Events& events, Membership* membership);
     grpc::ServerUnaryReactor* Join(grpc::CallbackServerContext* context,
                                    const v1::JoinRequest* request, v1::JoinReply* reply) override;
     grpc::ServerBidiReactor<v1::DaemonMessage, v1::ControllerMessage>* Session(
         grpc::CallbackServerContext* context) override;
-
-   private:
-    // A daemon that gets this error tries again.
-    absl::Status Admit(const std::string& peer) const;
-
-    ProcessLock* const lock_;
-    const std::function<absl::Status(const std::string& peer)> admit_;
-    Membership* const membership_ PERCS_PT_GUARDED;
   };
   absl::Status CheckStays() const;
   void Replace(const v1::JoinRequest& request);
