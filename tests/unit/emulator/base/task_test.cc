@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace percs {
+namespace percs::task_test {
 namespace {
 
 constexpr int kCalls = 200'000;
@@ -55,4 +55,4 @@ TEST_P(TaskTest, ALoopOfCallsNeedsNoMoreOfTheStackThanOne) {
 INSTANTIATE_TEST_SUITE_P(Waits, TaskTest, testing::Values(0, 1, 2, 1000));
 
 }  // namespace
-}  // namespace percs
+}  // namespace percs::task_test
