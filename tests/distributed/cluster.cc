@@ -15,10 +15,8 @@
 namespace percs::test {
 namespace {
 
-constexpr std::chrono::seconds kPatience(120);
-
 void SetDeadline(grpc::ClientContext* context) {
-  context->set_deadline(std::chrono::system_clock::now() + kPatience);
+  context->set_deadline(std::chrono::system_clock::now() + 2 * kPatience);
 }
 
 }  // namespace
@@ -97,7 +95,7 @@ v1::StatusReply Cluster::Status() {
 }
 
 bool Cluster::WaitUntilJoined() {
-  const auto end = std::chrono::steady_clock::now() + kPatience;
+  const auto end = std::chrono::steady_clock::now() + 2 * kPatience;
   while (Status().state() == v1::FABRIC_STATE_JOINING) {
     if (std::chrono::steady_clock::now() > end) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));

@@ -18,6 +18,13 @@
 
 namespace percs::test {
 
+// For what has to happen on a busy machine. What a sanitizer watches is several times slower.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr std::chrono::seconds kPatience(300);
+#else
+inline constexpr std::chrono::seconds kPatience(60);
+#endif
+
 struct ClusterOptions {
   std::uint32_t daemons = 2;
   bool tcp = false;
@@ -41,19 +48,19 @@ class Cluster {
   const std::string& daemon_address(std::size_t index) const { return daemons_[index]->address(); }
   v1::Control::Stub& control() { return *control_; }
   const std::string& controller_address() const { return controller_->address(); }
-  // One method of Control, within a minute.
+  // One method of Control, within kPatience.
   template <typename Request, typename Reply>
   grpc::Status Call(grpc::Status (v1::Control::Stub::*method)(grpc::ClientContext*, const Request&,
                                                               Reply*),
                     const Request& request, Reply* reply) {
     grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+    context.set_deadline(std::chrono::system_clock::now() + kPatience);
     return (control_.get()->*method)(&context, request, reply);
   }
   void KillDaemon(std::size_t index) { daemons_[index].reset(); }
   // Starts one more, in the lowest free place.
   absl::Status AddDaemon();
-  // Until all have joined; false after two minutes.
+  // Until all have joined; false after twice kPatience.
   bool WaitUntilJoined();
   v1::StatusReply Status();
   // Of virtual time, in a run that goes on.

@@ -201,7 +201,7 @@ TEST(FailureTest, ALostDaemonIsListedAndItsPlaceCanBeTakenAgain) {
 
 grpc::Status AskLinks(Cluster& cluster) {
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+  context.set_deadline(std::chrono::system_clock::now() + kPatience);
   v1::ListLinksReply reply;
   return cluster.control().ListLinks(&context, v1::ListLinksRequest(), &reply);
 }

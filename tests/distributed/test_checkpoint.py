@@ -15,7 +15,8 @@ import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
-from tests.support.fabric import BIN, FabricTest, percsctl, percsctl_json  # noqa: E402
+from tests.support.fabric import (  # noqa: E402
+    BIN, PATIENCE_SECONDS, FabricTest, percsctl, percsctl_json)
 
 ENDLESS = """
 name: endless
@@ -44,7 +45,7 @@ class CheckpointTest(FabricTest):
 
     def refused(self, code, text, file):
         done = subprocess.run([BIN / "percsctl", "restore", file], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True, timeout=60)
+                              stderr=subprocess.PIPE, text=True, timeout=PATIENCE_SECONDS)
         self.assertEqual(code, done.returncode, done.stderr)
         self.assertRegex(done.stderr, text)
 

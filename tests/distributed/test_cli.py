@@ -20,11 +20,11 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
-from tests.support.fabric import wait_for  # noqa: E402
+from tests.support.fabric import SLOWER, wait_for  # noqa: E402
 
 BIN = pathlib.Path(os.environ.get("PERCS_BIN_DIR", ROOT / "build" / "bin"))
 SCENARIOS = ROOT / "deploy" / "scenarios"
-LIMIT_SECONDS = 100
+LIMIT_SECONDS = 100 * SLOWER
 
 OK, FAILED, USAGE, BAD_INPUT, UNREACHABLE, DEADLOCK, REFUSED, INTERRUPTED = 0, 1, 2, 3, 4, 5, 7, 130
 

@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import unittest
 
-from fabric import BIN, ROOT
+from fabric import BIN, PATIENCE_SECONDS, ROOT
 
 SEED = int(os.environ.get("PERCS_SEED") or 20110823)
 LINES = 4000 if os.environ.get("PERCS_FULL") == "1" else 250
@@ -23,7 +23,7 @@ LEAVE_OUT = {
     "up",   # starts processes
     "tun",  # changes interfaces of this machine
 }
-PATIENCE_SECONDS = 3  # then the command is interrupted
+RUN_SECONDS = 3  # then the command is interrupted
 VALUES = [
     "", "0", "-1", "1", "2", "3", "7", "64", "65535", "65536", "2147483647", "2147483648",
     "4294967296", "9223372036854775807", "9223372036854775808", "18446744073709551615",
@@ -50,11 +50,11 @@ def percsctl(arguments, folder):
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE)
     try:
-        out, err = process.communicate(timeout=PATIENCE_SECONDS)
+        out, err = process.communicate(timeout=RUN_SECONDS)
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGINT)
         try:
-            out, err = process.communicate(timeout=60)
+            out, err = process.communicate(timeout=PATIENCE_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()

@@ -16,10 +16,9 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
-from tests.support.fabric import wait_for  # noqa: E402
+from tests.support.fabric import PATIENCE_SECONDS, wait_for  # noqa: E402
 
 BIN = pathlib.Path(os.environ.get("PERCS_BIN_DIR", ROOT / "build" / "bin"))
-LIMIT_SECONDS = 60
 
 
 class DaemonsTest(unittest.TestCase):
@@ -52,10 +51,10 @@ class DaemonsTest(unittest.TestCase):
     def wait_until_ready(self, daemon):
         probe = [BIN / "percsd", "probe", daemon.address, "--ready"]
         wait_for(lambda: 0 == subprocess.run(probe, capture_output=True,
-                                             timeout=LIMIT_SECONDS).returncode, "its session")
+                                             timeout=PATIENCE_SECONDS).returncode, "its session")
 
     def expect_end(self, process, code):
-        out, err = process.communicate(timeout=LIMIT_SECONDS)
+        out, err = process.communicate(timeout=PATIENCE_SECONDS)
         self.assertEqual(code, process.returncode, err)
         return err
 

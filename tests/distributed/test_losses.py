@@ -16,7 +16,8 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
-from tests.support.fabric import BIN, Fabric, FabricTest, percsctl_json  # noqa: E402
+from tests.support.fabric import (  # noqa: E402
+    BIN, PATIENCE_SECONDS, Fabric, FabricTest, percsctl_json)
 
 # Few tries: messages to a lost hub are given up after 2^tries timeouts, and a fabric that is
 # stopped runs until the last one is.
@@ -87,7 +88,7 @@ class LossTest(FabricTest):
                      rf"reach d1 in place 1 \(pid \d+\) at {re.escape(address)} \(.+\)")
             fabric.wait_for(lambda: re.search(apart, fabric.status()["waits_for"]), "the names")
             self.assertLess(time.monotonic() - begin, 15)
-            self.assertEqual(1, apply.wait(timeout=60))
+            self.assertEqual(1, apply.wait(timeout=PATIENCE_SECONDS))
             self.assertLess(time.monotonic() - begin, 40)
             self.assertRegex(fabric.ctl("status").stdout, "error +" + apart)
             log = next(fabric.folder.glob("d0-*.log")).read_text()
@@ -318,7 +319,7 @@ class LossTest(FabricTest):
             fabric.start_controller("--kill-at", point)
             if fabric.daemons[1].poll() is not None:
                 fabric.start_daemon(1)
-            fabric.controller.wait(timeout=60)
+            fabric.controller.wait(timeout=PATIENCE_SECONDS)
         fabric.start_controller()
         self.wait_for_rejoin(fabric, 2)
         fabric.pass_time(10_000_000)

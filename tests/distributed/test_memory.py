@@ -17,7 +17,8 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
-from tests.support.fabric import BIN, FabricTest, percsctl, percsctl_json  # noqa: E402
+from tests.support.fabric import (  # noqa: E402
+    BIN, PATIENCE_SECONDS, FabricTest, percsctl, percsctl_json)
 
 OPERATIONS = 3_000_000  # some 400 MiB in memory
 ROOM = 200 << 20
@@ -64,7 +65,7 @@ class MemoryTest(FabricTest):
         for threads in (1, 2):
             done = subprocess.run(
                 [BIN / "percsctl", "run", file, "--threads", str(threads)], capture_output=True,
-                text=True, timeout=120, preexec_fn=lambda: resource.setrlimit(
+                text=True, timeout=2 * PATIENCE_SECONDS, preexec_fn=lambda: resource.setrlimit(
                     resource.RLIMIT_AS, (400 << 20, resource.RLIM_INFINITY)))
             self.assertEqual(1, done.returncode, done.stderr)
             self.assertEqual("percsctl: out of memory: the limit of its address space (ulimit -v) "

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import unittest
 
-from fabric import BIN, ROOT, percsctl, percsctl_json
+from fabric import BIN, PATIENCE_SECONDS, ROOT, percsctl, percsctl_json
 from python_package import ENDLESS, MEASURED, PackageTest, SCENARIOS, percs
 
 sys.path.insert(0, str(ROOT / "docs" / "site"))
@@ -307,7 +307,7 @@ class CallsTest(PackageTest):
             self.assertGreater(f.repeat(), 0)
             f.stop()
             process = call("tun", f.tun, "sn0-d0-h9", device="percs-test0")
-            self.assertIn("sn0-d0-h9", process.communicate(timeout=60)[1])
+            self.assertIn("sn0-d0-h9", process.communicate(timeout=PATIENCE_SECONDS)[1])
             self.assertNotEqual(0, process.returncode)
 
     @classmethod

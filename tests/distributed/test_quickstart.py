@@ -5,7 +5,6 @@ The quickstart itself, with its daemons, is what test_cli.py and a user run.
 """
 
 import json
-import os
 import pathlib
 import shutil
 import subprocess
@@ -13,8 +12,9 @@ import sys
 import tempfile
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BIN = pathlib.Path(os.environ.get("PERCS_BIN_DIR", ROOT / "build" / "bin"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from fabric import BIN, PATIENCE_SECONDS, ROOT  # noqa: E402
+
 SCENARIOS = ROOT / "deploy" / "scenarios"
 SOURCES = {
     "alltoall-process": "link-failure.yaml", "alltoall-daemons": "link-failure.yaml",
@@ -29,7 +29,8 @@ class QuickstartTest(unittest.TestCase):
         cls.results = {}
         for file in sorted(set(SOURCES.values())):
             done = subprocess.run([BIN / "percsctl", "run", SCENARIOS / file, "--format", "json"],
-                                  capture_output=True, text=True, check=True, timeout=100)
+                                  capture_output=True, text=True, check=True,
+                                  timeout=2 * PATIENCE_SECONDS)
             cls.results[file] = done.stdout
 
     def setUp(self):
@@ -48,7 +49,7 @@ class QuickstartTest(unittest.TestCase):
         script = ROOT / "deploy" / "quickstart_report.py"
         return subprocess.run(
             [sys.executable, "-B", script, self.folder, SCENARIOS / "link-failure.yaml"],
-            capture_output=True, text=True, timeout=60)
+            capture_output=True, text=True, timeout=PATIENCE_SECONDS)
 
     def test_equal_results_and_a_survived_failure_are_good(self):
         done = self.report()
@@ -75,7 +76,7 @@ class QuickstartTest(unittest.TestCase):
 
     def test_an_unknown_argument_is_a_usage_error(self):
         done = subprocess.run([ROOT / "deploy" / "quickstart", "--what"], capture_output=True,
-                              text=True, timeout=60)
+                              text=True, timeout=PATIENCE_SECONDS)
         self.assertEqual(2, done.returncode)
         self.assertIn("unknown argument '--what'", done.stderr)
 

@@ -19,7 +19,8 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
-from tests.support.fabric import BIN, FabricTest, percsctl, percsctl_json  # noqa: E402
+from tests.support.fabric import (  # noqa: E402
+    BIN, PATIENCE_SECONDS, FabricTest, percsctl, percsctl_json)
 
 SEED = int(os.environ.get("PERCS_SEED", "1"))
 POINTS = 20
@@ -51,7 +52,7 @@ class RecoveryTest(FabricTest):
         self.random = random.Random(SEED)
 
     def await_killed(self, fabric):
-        fabric.controller.wait(timeout=60)
+        fabric.controller.wait(timeout=PATIENCE_SECONDS)
         self.assertEqual(-signal.SIGKILL, fabric.controller.returncode, fabric.logs())
 
     def test_killed_at_seeded_points_the_digest_is_that_of_the_undisturbed_run(self):
@@ -113,7 +114,7 @@ class RecoveryTest(FabricTest):
 
     def stop_controller(self, fabric):
         fabric.controller.send_signal(signal.SIGTERM)
-        self.assertEqual(0, fabric.controller.wait(timeout=60), fabric.logs())
+        self.assertEqual(0, fabric.controller.wait(timeout=PATIENCE_SECONDS), fabric.logs())
         self.assertEqual([None] * DAEMONS, [daemon.poll() for daemon in fabric.daemons],
                          "they wait for the next controller")
 
@@ -140,7 +141,7 @@ class RecoveryTest(FabricTest):
         self.assertEqual(self.expected, fabric.result()["digest"])
         self.assertEqual(pids, [p["pid"] for p in fabric.status()["processes"]])
         fabric.ctl("down")
-        self.assertEqual([0] * (DAEMONS + 1), [process.wait(timeout=60) for process in
+        self.assertEqual([0] * (DAEMONS + 1), [process.wait(timeout=PATIENCE_SECONDS) for process in
                                                (fabric.controller, *fabric.daemons)])
 
     def test_who_waits_for_an_answer_is_told_that_the_controller_is_ending(self):
@@ -152,7 +153,7 @@ class RecoveryTest(FabricTest):
         fabric.wait_for(lambda: "awaited without limit" in fabric.status()["waits_for"]
                         or health.poll() is not None, "the question")
         self.stop_controller(fabric)
-        health.communicate(timeout=60)
+        health.communicate(timeout=PATIENCE_SECONDS)
         self.assertNotEqual(0, health.returncode)
         fabric.daemons[1].send_signal(signal.SIGCONT)
         fabric.start_controller()
@@ -170,7 +171,7 @@ class RecoveryTest(FabricTest):
 
         def refused(text):
             fabric.start_controller()
-            self.assertEqual(1, fabric.controller.wait(timeout=60))
+            self.assertEqual(1, fabric.controller.wait(timeout=PATIENCE_SECONDS))
             log = max(fabric.folder.glob("controller-*.log"),
                       key=lambda file: int(file.stem.split("-")[1]))
             self.assertRegex(log.read_text(), text)

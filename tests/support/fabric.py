@@ -15,7 +15,9 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("PERCS_BIN_DIR", ROOT / "build" / "bin"))
-PATIENCE_SECONDS = 60
+# What a sanitizer watches is several times slower, so tests wait as many times longer.
+SLOWER = 5 if os.environ.get("PERCS_SANITIZER") else 1
+PATIENCE_SECONDS = 60 * SLOWER
 VIOLATION = 6  # the exit code of percsctl when a checker found one
 
 
