@@ -12,7 +12,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kEvery(250);
+constexpr std::chrono::milliseconds kEvery(200);
 constexpr int kShareOfTime = 33;  // looking costs no more than 3 % of wall time
 constexpr std::chrono::seconds kSlowest(5), kCallLimit(3);
 
