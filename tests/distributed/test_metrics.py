@@ -11,8 +11,8 @@ import re
 import unittest
 import urllib.request
 
-from test_cli import (BAD_INPUT, ENDLESS, FAILED, LIMIT_SECONDS, SCENARIOS, TINY, USAGE,
-                      CliTest)
+from fabric import PATIENCE_SECONDS
+from test_cli import BAD_INPUT, ENDLESS, FAILED, SCENARIOS, TINY, USAGE, CliTest
 
 FAULTS = 30
 LISTED = 16  # and one series for all others
@@ -51,7 +51,7 @@ class MetricsTest(CliTest):
         self.opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
     def fetch(self, url):
-        with self.opener.open(url, timeout=LIMIT_SECONDS) as answer:
+        with self.opener.open(url, timeout=PATIENCE_SECONDS) as answer:
             return answer.read().decode()
 
     def samples(self):

@@ -18,7 +18,8 @@ import ssl
 import unittest
 import urllib.parse
 
-from test_cli import LIMIT_SECONDS, CliTest
+from fabric import PATIENCE_SECONDS
+from test_cli import CliTest
 from test_cli_view import Recorded
 
 READERS_MAX = 16
@@ -51,9 +52,9 @@ class Page:
 
     def connect(self):
         if self.scheme == "https":
-            return http.client.HTTPSConnection(self.host, self.port, timeout=LIMIT_SECONDS,
+            return http.client.HTTPSConnection(self.host, self.port, timeout=PATIENCE_SECONDS,
                                                context=self.context)
-        return http.client.HTTPConnection(self.host, self.port, timeout=LIMIT_SECONDS)
+        return http.client.HTTPConnection(self.host, self.port, timeout=PATIENCE_SECONDS)
 
     def ask(self, method, path, body=None, token=True, **headers):
         """Status and text of the answer."""
@@ -291,7 +292,7 @@ class GuardTest(PageTest):
         deep = '{"fault":' * 5000
         self.refused(400, "the body is not", "POST", "/api/CreateFault", deep)
         with socket.create_connection((self.page.host, self.page.port)) as raw:
-            raw.settimeout(LIMIT_SECONDS)
+            raw.settimeout(PATIENCE_SECONDS)
             raw.sendall(b"\x16\x03\x01 not HTTP\r\n\r\n")
             self.assertNotIn(b" 200 ", raw.recv(4096))
         self.assertEqual(200, self.page.ask("POST", "/api/Status", "{}")[0])
@@ -306,7 +307,7 @@ class GuardTest(PageTest):
         refused = 0
         for _ in range(READERS_MAX + 24):
             one = socket.create_connection((self.page.host, self.page.port))
-            one.settimeout(LIMIT_SECONDS)
+            one.settimeout(PATIENCE_SECONDS)
             one.sendall(head)
             line = one.recv(12)
             refused += line == b"HTTP/1.1 429"
@@ -362,7 +363,7 @@ class GuardTest(PageTest):
         self.wait_for("time to pass", lambda: self.good_json("status")["virtual_ps"] > at)
 
     def send(self, text):
-        one = socket.create_connection((self.page.host, self.page.port), LIMIT_SECONDS)
+        one = socket.create_connection((self.page.host, self.page.port), PATIENCE_SECONDS)
         with contextlib.suppress(OSError):  # it may be closed in the middle of it
             one.sendall(text)
         return one

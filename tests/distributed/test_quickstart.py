@@ -13,7 +13,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from fabric import BIN, PATIENCE_SECONDS, ROOT  # noqa: E402
+from fabric import BIN, PATIENCE_SECONDS, ROOT, SLOWER  # noqa: E402
 
 SCENARIOS = ROOT / "deploy" / "scenarios"
 SOURCES = {
@@ -30,7 +30,7 @@ class QuickstartTest(unittest.TestCase):
         for file in sorted(set(SOURCES.values())):
             done = subprocess.run([BIN / "percsctl", "run", SCENARIOS / file, "--format", "json"],
                                   capture_output=True, text=True, check=True,
-                                  timeout=2 * PATIENCE_SECONDS)
+                                  timeout=100 * SLOWER)
             cls.results[file] = done.stdout
 
     def setUp(self):

@@ -10,7 +10,8 @@ import subprocess
 import unittest
 import zlib
 
-from test_cli import BIN, LIMIT_SECONDS, OK, TINY, CliTest
+from fabric import PATIENCE_SECONDS
+from test_cli import BIN, OK, TINY, CliTest
 
 VIOLATION = 6
 HEADER_BYTES, FRAME_BYTES = 16, 8
@@ -79,7 +80,7 @@ class ReplayTest(CliTest):
 
     def replay(self):
         return subprocess.run([BIN / "percsctl", "replay", self.journal], env=self.env, text=True,
-                              capture_output=True, timeout=LIMIT_SECONDS)
+                              capture_output=True, timeout=PATIENCE_SECONDS)
 
     def test_a_journal_of_another_model_is_replayed_and_its_digest_judged_with_that_in_mind(self):
         model = self.good_json("version")["model"]
