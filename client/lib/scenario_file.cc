@@ -31,7 +31,7 @@ bool ParseSegment(const std::string& text, PathStep& segment) {
 }
 
 absl::Status Refuse(const std::string& setting, const std::string& why) {
-  return absl::InvalidArgumentError(fmt::format("--set {}: {}", setting, why));
+  return absl::InvalidArgumentError(fmt::format("{}: {}", setting, why));
 }
 
 // The message that `field` of `parent` holds, made if it is not there yet; "" in `problem` if all
@@ -127,6 +127,19 @@ std::uint64_t TracePackets(const GoalTrace& trace, int ack_every) {
   return packets;
 }
 
+// The errors, those found later too, name the `option` that the settings were given with.
+absl::Status ApplySettings(const std::vector<std::string>& settings, std::string_view option,
+                           LoadedScenario* loaded) {
+  for (const std::string& setting : settings) {
+    std::vector<std::string> paths;
+    if (absl::Status set = ApplySetting(&loaded->scenario, setting, &paths); !set.ok())
+      return absl::Status(set.code(), fmt::format("{} {}", option, std::string(set.message())));
+    for (const std::string& path : paths)
+      loaded->marks.SetFrom(path, fmt::format("{} {}", option, setting));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status ApplySetting(v1::Scenario* scenario, const std::string& setting,
@@ -186,14 +199,12 @@ absl::Status ApplySetting(v1::Scenario* scenario, const std::string& setting,
 
 absl::StatusOr<ScenarioInput> LoadScenario(const std::string& path,
                                            const std::vector<std::string>& settings,
-                                           std::optional<std::uint64_t> seed) {
+                                           std::optional<std::uint64_t> seed,
+                                           const std::vector<std::string>& over) {
   auto loaded = LoadScenarioFile(path);
   if (!loaded.ok()) return loaded.status();
-  for (const std::string& setting : settings) {
-    std::vector<std::string> paths;
-    if (absl::Status set = ApplySetting(&loaded->scenario, setting, &paths); !set.ok()) return set;
-    for (const std::string& path : paths) loaded->marks.SetFrom(path, "--set " + setting);
-  }
+  if (auto set = ApplySettings(settings, "--set", &*loaded); !set.ok()) return set;
+  if (auto set = ApplySettings(over, "--over", &*loaded); !set.ok()) return set;
   if (seed) loaded->scenario.set_seed(*seed);
   auto scenario = BuildScenario(*loaded);
   if (!scenario.ok()) return scenario.status();

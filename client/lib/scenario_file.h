@@ -19,15 +19,17 @@ struct ScenarioInput {
   std::string directory;  // of the file; trace files are relative to it
 };
 
-// Reads, applies `settings` (each `path=value`, the path as in error messages) and the seed,
-// builds. INVALID_ARGUMENT or NOT_FOUND with one line per error.
+// Reads, applies `settings` (each `path=value`, the path as in error messages; errors say `--set`),
+// those of a point of a sweep (`over`; errors say `--over`) and the seed, builds. INVALID_ARGUMENT
+// or NOT_FOUND with one line per error.
 absl::StatusOr<ScenarioInput> LoadScenario(const std::string& path,
                                            const std::vector<std::string>& settings,
-                                           std::optional<std::uint64_t> seed);
+                                           std::optional<std::uint64_t> seed,
+                                           const std::vector<std::string>& over = {});
 
 // `topology.supernodes=4`, `faults[0].at=7us`, `workload.pattern.load=0.3`. What all groups of a
 // group have can be set at once: `routing.mode=hw_indirect` for routing.fifo and routing.rdma.
-// Appends the paths that were set to `paths`, if given.
+// Appends the paths that were set to `paths`, if given. INVALID_ARGUMENT as `setting: why`.
 absl::Status ApplySetting(v1::Scenario* message, const std::string& setting,
                           std::vector<std::string>* paths = nullptr);
 

@@ -118,9 +118,8 @@ absl::StatusOr<SweepAxis> ParseSweepAxis(const std::string& text) {
 }
 
 absl::StatusOr<std::vector<SweepPoint>> SweepPoints(const std::vector<SweepAxis>& axes,
-                                                    const std::vector<std::string>& settings,
                                                     std::uint64_t repeat) {
-  std::vector<SweepPoint> points{{{}, settings, 0}};
+  std::vector<SweepPoint> points(1);
   for (std::size_t a = 0; a < axes.size(); ++a) {
     const SweepAxis& axis = axes[a];
     for (std::size_t b = 0; b < a; ++b) {
@@ -138,7 +137,7 @@ absl::StatusOr<std::vector<SweepPoint>> SweepPoints(const std::vector<SweepAxis>
       for (const std::string& value : axis.values) {
         SweepPoint& one = more.emplace_back(point);
         one.values.push_back(value);
-        one.settings.push_back(axis.key + "=" + value);
+        one.over.push_back(axis.key + "=" + value);
       }
     }
     points = std::move(more);

@@ -25,15 +25,14 @@ absl::StatusOr<SweepAxis> ParseSweepAxis(const std::string& text);
 inline constexpr std::size_t kSweepPointsMax = 1'000'000;
 
 struct SweepPoint {
-  std::vector<std::string> values;    // by axis
-  std::vector<std::string> settings;  // `--set` texts: those of the sweep, then its own
-  std::uint64_t repeat = 0;           // from 0; the seed is that of the scenario and this
+  std::vector<std::string> values;  // by axis
+  std::vector<std::string> over;    // `path=value` by axis
+  std::uint64_t repeat = 0;         // from 0; the seed is that of the scenario and this
 };
 
 // Every combination `repeat` times; the last axis changes fastest, repetitions faster still.
 // INVALID_ARGUMENT for two axes of the same field and for more than kSweepPointsMax points.
 absl::StatusOr<std::vector<SweepPoint>> SweepPoints(const std::vector<SweepAxis>& axes,
-                                                    const std::vector<std::string>& settings,
                                                     std::uint64_t repeat);
 
 // 32 hexadecimal digits that are the same for the same scenario and model: equal keys mean equal

@@ -80,7 +80,9 @@ absl::Status SetPace(const std::string& text, v1::Scenario& scenario) {
     return absl::OkStatus();
   }
   scenario.mutable_run()->set_clock(v1::CLOCK_LIVE);
-  return ApplySetting(&scenario, "run.pace=" + text);
+  const absl::Status set = ApplySetting(&scenario, "run.pace=" + text);
+  if (set.ok()) return set;
+  return absl::Status(set.code(), fmt::format("--pace: {}", std::string(set.message())));
 }
 
 absl::StatusOr<v1::ApplyRequest> MakeRequest(const ApplyArguments& a, ScenarioInput& input) {

@@ -55,21 +55,10 @@ struct Grid {
   std::vector<GridPoint> points;
 };
 
-// For the scenario reader a value of the grid is a setting; it was written with --over.
-absl::Status BlameOver(const SweepArguments& a, const absl::Status& status) {
-  std::string text(status.message());
-  for (const std::string& over : a.over) {
-    constexpr std::string_view kSet = "--set";
-    const std::string setting = fmt::format("{} {}", kSet, over.substr(0, over.find('=') + 1));
-    if (text.starts_with(setting)) text.replace(0, kSet.size(), "--over");
-  }
-  return absl::Status(status.code(), text);
-}
-
 absl::StatusOr<ScenarioInput> Load(const SweepArguments& a, const SweepPoint& point,
                                    std::optional<std::uint64_t> seed) {
-  auto input = LoadScenario(a.file, point.settings, seed ? seed : a.seed);
-  if (!input.ok()) return BlameOver(a, input.status());
+  auto input = LoadScenario(a.file, a.settings, seed ? seed : a.seed, point.over);
+  if (!input.ok()) return input.status();
   if (!seed) input->message.set_seed(input->scenario.seed + point.repeat);
   if (absl::Status status = CheckLoaded(a.file, input->scenario, RunsOn::kProcess); !status.ok())
     return status;
@@ -84,7 +73,7 @@ absl::StatusOr<Grid> MakeGrid(const SweepArguments& a) {
     if (!axis.ok()) return axis.status();
     grid.axes.push_back(*std::move(axis));
   }
-  auto points = SweepPoints(grid.axes, a.settings, a.repeat);
+  auto points = SweepPoints(grid.axes, a.repeat);
   if (!points.ok()) return points.status();
   for (SweepPoint& of : *points) {
     auto input = Load(a, of, std::nullopt);

@@ -1,7 +1,5 @@
 #include "daemon/page/feed_reader.h"
 
-#include <algorithm>
-#include <cstring>
 #include <utility>
 
 namespace percs {
@@ -50,8 +48,7 @@ std::optional<std::size_t> FeedReader::Take(char* into, std::size_t room) {
     return 0;
   }
   const std::string& text = *queue_.front();
-  const std::size_t bytes = std::min(room, text.size() - sent_);
-  std::memcpy(into, text.data() + sent_, bytes);
+  const std::size_t bytes = text.copy(into, room, sent_);
   sent_ += bytes;
   if (sent_ == text.size()) {
     queue_.pop_front();

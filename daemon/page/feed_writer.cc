@@ -1,6 +1,7 @@
 #include "daemon/page/feed_writer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "fmt/format.h"
@@ -33,7 +34,7 @@ constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 constexpr double kShareSteps = 4095;
 
 void AddShare(double share, std::string* cells) {
-  const auto steps = static_cast<unsigned>(std::clamp(share, 0.0, 1.0) * kShareSteps + 0.5);
+  const auto steps = static_cast<unsigned>(std::lround(std::clamp(share, 0.0, 1.0) * kShareSteps));
   *cells += kDigits[steps >> 6];
   *cells += kDigits[steps & 63];
 }

@@ -65,7 +65,7 @@ void PageServer::Listen(const std::string& identity, int socket) {
 }
 
 absl::StatusOr<std::unique_ptr<PageServer>> PageServer::Start(
-    const PageOptions& options, std::shared_ptr<grpc::Channel> control, LookAtFabric look) {
+    const PageOptions& options, const std::shared_ptr<grpc::Channel>& control, LookAtFabric look) {
   Identity identity;
   if (!options.tls.empty()) {
     auto read = ReadIdentity(options.tls);
@@ -79,8 +79,8 @@ absl::StatusOr<std::unique_ptr<PageServer>> PageServer::Start(
       ListenForHttp(options.address, kPurpose, !options.tls.empty() || options.plaintext_allowed);
   if (!socket.ok()) return socket.status();
   std::unique_ptr<PageServer> server(new PageServer(socket->address, identity.authority,
-                                                    *std::move(token), options.anybody,
-                                                    std::move(control), std::move(look)));
+                                                    *std::move(token), options.anybody, control,
+                                                    std::move(look)));
   server->Listen(identity.key + identity.certificate, socket->fd);
   if (server->daemon_) return server;
   return absl::UnavailableError(

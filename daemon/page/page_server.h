@@ -33,9 +33,8 @@ class PageServer {
   // `control`: the controller's own Control service, within this process. `look` is called from a
   // thread of this, and never again when this is gone; it may call back later. Errors as those of
   // ListenForHttp, and of reading the identity.
-  static absl::StatusOr<std::unique_ptr<PageServer>> Start(const PageOptions& options,
-                                                           std::shared_ptr<grpc::Channel> control,
-                                                           LookAtFabric look);
+  static absl::StatusOr<std::unique_ptr<PageServer>> Start(
+      const PageOptions& options, const std::shared_ptr<grpc::Channel>& control, LookAtFabric look);
   ~PageServer();
 
   // The link that opens the page, with its token: `http://127.0.0.1:4711/#6f1c...`.

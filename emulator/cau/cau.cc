@@ -251,7 +251,7 @@ absl::Status Cau::ExpectReduce(CauTreeId id, std::uint32_t sequence, ReduceOp op
               0,
               {sequence, context_.node, op, type, {}}};
   input.item.payload.size = size;
-  declared_.push_back(std::move(input));
+  declared_.push_back(input);
   Push(kDeclared, context_.now);
   return absl::OkStatus();
 }
@@ -300,9 +300,9 @@ void Cau::Give(const Tree& tree, CauOperation operation, const CauItem& item) {
 
 // --- The ALU -------------------------------------------------------------------------------------
 
-void Cau::QueueInput(Input&& input) {
+void Cau::QueueInput(const Input& input) {
   in_free_ = std::max(in_free_, context_.now) + context_.parameters->cau_port_time;
-  inputs_.push_back(std::move(input));
+  inputs_.push_back(input);
   Push(kInput, in_free_);
 }
 
@@ -391,7 +391,7 @@ void Cau::Emit(int index, TreeEntry& entry, CauOperation operation) {
       ++context_.work->unfinished;
     }
     out_free_ = std::max(out_free_, ready) + parameters.cau_port_time;
-    outputs_.push_back(std::move(output));
+    outputs_.push_back(output);
     Push(kOutput, out_free_);
   }
   for (const int link : firing_.consumed) GrantAgain(entry, PlaceOf(index, link, operation));

@@ -125,7 +125,7 @@ class Cau final : public CauPort {
   void Fail(CauTreeId tree, const TreeProblem& problem);
 
   // The ALU (cau.cc).
-  void QueueInput(Input&& input);
+  void QueueInput(const Input& input);
   void OnInput();
   void OnOutput();
   void OnDeclared();

@@ -6,7 +6,7 @@
 namespace percs::cell {
 namespace {
 
-absl::Status Broken(std::string text) { return absl::InvalidArgumentError(std::move(text)); }
+absl::Status Broken(const std::string& text) { return absl::InvalidArgumentError(text); }
 
 absl::Status CheckSize(std::uint32_t size) {
   if (size > kDmaBytesMax) {

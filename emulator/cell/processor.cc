@@ -40,7 +40,7 @@ void Processor::GoDown() {
   OnEnd();
 }
 
-void Processor::Fail(absl::Status rule) {
+void Processor::Fail(const absl::Status& rule) {
   status_ = absl::Status(
       rule.code(), fmt::format("{} at {} ps: {}", name_, clock_, std::string(rule.message())));
   state_ = State::kFailed;

@@ -89,8 +89,8 @@ class Processor {
     void await_suspend(std::coroutine_handle<> h) const { processor->Suspend(h); }
     void await_resume() const {}
   };
-  [[nodiscard]] Stop Break(absl::Status rule) {
-    Fail(std::move(rule));
+  [[nodiscard]] Stop Break(const absl::Status& rule) {
+    Fail(rule);
     return {this};
   }
   // Computes for `time`, without looking at anything that others may change.
@@ -132,7 +132,7 @@ class Processor {
     if (Processor* p = std::exchange(waits_for_end_, nullptr)) p->WakeAfter(0);
   }
   // The program stops here for good, as the hardware's error interrupt would end it.
-  void Fail(absl::Status rule);
+  void Fail(const absl::Status& rule);
   Slow Ask(const Operation& operation, Time there, const char* waits_for);
   Slow AskAtomic(AtomicOp op, const MainMemory& memory, EffectiveAddress ea, std::uint32_t operand,
                  std::uint32_t comparand);

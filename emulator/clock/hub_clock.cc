@@ -120,12 +120,7 @@ void HubClock::PassOn(Time now, Time emitted, PortId except) {
     const PortId port = static_cast<PortId>(std::countr_zero(ports));
     const OutputPort& out = isr_.output(port);
     if (port == except || !out.up) continue;
-    ControlItem symbol;
-    symbol.kind = ControlItem::Kind::kClock;
-    symbol.source = source_;
-    symbol.target = out.peer;
-    symbol.port = out.peer_port;
-    symbol.epoch = out.generation;
+    ControlItem symbol = out.ToPeer(ControlItem::Kind::kClock, source_);
     symbol.hops = static_cast<std::uint16_t>(depth_ + 1);
     symbol.raised = emitted;
     symbol.hash = static_cast<std::uint64_t>(Reading(now));

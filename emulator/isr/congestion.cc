@@ -84,12 +84,7 @@ void CongestionReports::Look(Time now) {
 void CongestionReports::Tell(PortId port, int d_port, Time now) const {
   const OutputPort& out = isr_.output(port);
   if (!out.connected || !out.up) return;
-  ControlItem report;
-  report.kind = ControlItem::Kind::kCongestion;
-  report.source = node_;
-  report.target = out.peer;
-  report.port = out.peer_port;
-  report.epoch = out.generation;
+  ControlItem report = out.ToPeer(ControlItem::Kind::kCongestion, node_);
   report.hops = static_cast<std::uint16_t>(d_port);
   report.raised = now;
   report.hash = own_[static_cast<std::size_t>(d_port)];

@@ -58,6 +58,7 @@ class CongestionReports {
     int d_port = 0;  // from 0
     Time sent = 0;
     std::uint32_t generation = 0, value = 0;
+    // NOLINTNEXTLINE(modernize-use-nullptr): the 0 is clang's own
     auto operator<=>(const Report&) const = default;
   };
   struct Told {

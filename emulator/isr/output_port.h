@@ -101,6 +101,17 @@ struct alignas(64) OutputPort {
   std::array<std::uint64_t, kMaxVcs> unfilled{};
   std::array<Time, kMaxVcs> vc_stall_since{};
 
+  // A control message to the neighbour. What it says, when it was raised and when it arrives is the
+  // caller's.
+  ControlItem ToPeer(ControlItem::Kind kind, NodeId source) const {
+    ControlItem item;
+    item.kind = kind;
+    item.source = source;
+    item.target = peer;
+    item.port = peer_port;
+    item.epoch = generation;
+    return item;
+  }
   void TakeRequest(VcId v, int index) {
     RequestSet& set = requesters[v];
     set.Clear(index);

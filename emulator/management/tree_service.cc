@@ -126,7 +126,7 @@ absl::Status TreeService::Delete(CauTreeId id) {
 }
 
 void TreeService::Execute(Time now) {
-  for (CauTreeId id = 0; id < trees_.size(); ++id) {
+  for (CauTreeId id = 0; id < made(); ++id) {
     if (std::exchange(trees_[id].create, false)) {
       --work_->unfinished;  // SetUp counts on
       SetUp(id, TreePlan(*status_[id].plan), TreeProblem(), now);
@@ -216,7 +216,7 @@ void TreeService::Answered(CauTreeId id, Time now) {
 void TreeService::Lose(const std::vector<NodeId>& hubs, Time now) {
   lost_.insert(hubs.begin(), hubs.end());
   for (Tree& tree : trees_) tree.out.insert(hubs.begin(), hubs.end());
-  for (CauTreeId id = 0; id < trees_.size(); ++id) {
+  for (CauTreeId id = 0; id < made(); ++id) {
     if (status_[id].state != TreeState::kSettingUp || trees_[id].unanswered.empty()) continue;
     std::erase_if(trees_[id].unanswered, [this](NodeId hub) { return lost_.contains(hub); });
     if (trees_[id].unanswered.empty()) Answered(id, now);
@@ -260,7 +260,7 @@ bool TreeService::Broken(CauTreeId id, TreeProblem* why) const {
 }
 
 void TreeService::Review(Time now) {
-  for (CauTreeId id = 0; id < trees_.size(); ++id) {
+  for (CauTreeId id = 0; id < made(); ++id) {
     TreeProblem why;
     const TreeStatus& status = status_[id];
     if (status.state == TreeState::kReady && Broken(id, &why)) {

@@ -69,6 +69,7 @@ class TreeService {
     std::set<NodeId> out = {};            // lost hubs: they have no participants
     bool create = false, remove = false;  // commands not carried out yet
   };
+  CauTreeId made() const { return static_cast<CauTreeId>(trees_.size()); }  // at most kCauTreesMade
   bool Linked(const Tree& tree, NodeId a, NodeId b) const;
   absl::Status CheckRoom(const TreePlan& plan) const;
   std::vector<NodeId> Hubs(const TreePlan& plan) const;

@@ -16,7 +16,7 @@ RoadrunnerParameters DefaultParameters() {
 }
 
 absl::Status CheckParameters(const RoadrunnerParameters& p) {
-  const auto bad = [](std::string text) { return absl::InvalidArgumentError(std::move(text)); };
+  const auto bad = [](const std::string& text) { return absl::InvalidArgumentError(text); };
   const std::pair<const char*, const LayerParameters*> layers[] = {
       {"dacs", &p.dacs}, {"mpi", &p.mpi}, {"mpi_shared", &p.mpi_shared}};
   for (const auto& [name, layer] : layers) {

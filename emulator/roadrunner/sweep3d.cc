@@ -81,7 +81,7 @@ SweepStep StepAt(const SweepProblem& p, int step) {
 }
 
 absl::Status CheckProblem(const SweepProblem& p, const RankGrid& grid) {
-  const auto bad = [](std::string text) { return absl::InvalidArgumentError(std::move(text)); };
+  const auto bad = [](const std::string& text) { return absl::InvalidArgumentError(text); };
   if (p.i < 1 || p.j < 1 || p.k < 1 || p.iterations < 1) {
     return bad(fmt::format("{} x {} x {} cells, {} iterations; all must be above 0", p.i, p.j, p.k,
                            p.iterations));

@@ -299,7 +299,7 @@ void FabricPlan::MakeBase(NodeId node, const std::vector<PortMask>& intra) {
   std::unique_ptr<Rows> rows = std::move(edits_[node]);
   const auto make = [&](std::shared_ptr<const RouteTable>* table,
                         std::vector<PortMask> Rows::*row) {
-    *table = pool_.Intern({intra, rows ? std::move((*rows).*row) : (*table)->inter});
+    *table = pool_.Intern({intra, rows ? (*rows).*row : (*table)->inter});
   };
   make(&base.own_d, &Rows::own_d);
   make(&base.toward, &Rows::toward);

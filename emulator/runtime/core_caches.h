@@ -23,6 +23,7 @@ class CoreCaches {
     std::uint32_t task = 0;
     Role role = Role::kSent;
     std::uint32_t number = 0;
+    // NOLINTNEXTLINE(modernize-use-nullptr): the 0 is clang's own
     auto operator<=>(const Part&) const = default;
   };
 

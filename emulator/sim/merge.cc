@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <optional>
 
 #include "emulator/base/payload.h"
 #include "emulator/sim/run.h"
@@ -116,24 +117,33 @@ PhasePart Kept(const NodeResult& node, int first) {
   return kept;
 }
 
-void MeasureFairness(const Scenario& scenario, const PatternWorkload& workload,
-                     const std::vector<NodeResult>& nodes, int first_part, Measurement* m) {
-  const TopologySpec& t = scenario.topology;
-  const auto receivers =
-      Receivers(scenario, workload, static_cast<std::size_t>(t.supernodes * t.drawers * t.hubs));
-  Shares accepted, injected;
-  for (const NodeResult& node : nodes) {
-    if (node.node >= receivers.size()) continue;
-    const PhasePart kept = Kept(node, first_part);
-    if (receivers[node.node]) accepted.Add(kept.accepted);
-    if (kept.offered > 0) injected.Add(kept.injected);
+// How evenly the hubs of a pattern receive, and send.
+class Fairness {
+ public:
+  // REQUIRES: a pattern that exists on this topology.
+  Fairness(const Scenario& scenario, const PatternWorkload& workload)
+      : receivers_(Receivers(
+            scenario, workload,
+            static_cast<std::size_t>(scenario.topology.supernodes * scenario.topology.drawers *
+                                     scenario.topology.hubs))) {}
+
+  void Add(NodeId node, const PhasePart& kept) {
+    if (node >= receivers_.size()) return;
+    if (receivers_[node]) accepted_.Add(kept.accepted);
+    if (kept.offered > 0) injected_.Add(kept.injected);
   }
-  m->receivers = accepted.count;
-  m->least_accepted_bytes = accepted.least;
-  m->fairness = accepted.Index();
-  m->least_injected_bytes = injected.least;
-  m->source_fairness = injected.Index();
-}
+  void StateIn(Measurement* m) const {
+    m->receivers = accepted_.count;
+    m->least_accepted_bytes = accepted_.least;
+    m->fairness = accepted_.Index();
+    m->least_injected_bytes = injected_.least;
+    m->source_fairness = injected_.Index();
+  }
+
+ private:
+  std::vector<bool> receivers_;
+  Shares accepted_, injected_;
+};
 
 // Of a phase that finds its own warm-up, in place of the whole phase. Returns the first part kept.
 int KeepSteadyPart(const PatternWorkload& pattern, const std::vector<NodeResult>& nodes, Time end,
@@ -172,11 +182,17 @@ Measurement Measured(const Scenario& scenario, const std::vector<NodeResult>& no
   m.duration = std::max<Time>(0, end - pattern->warm_up);
   LatencyBatches batches;
   int first_part = 0;
-  if (pattern->auto_warm_up) {
+  if (pattern->auto_warm_up)
     first_part = KeepSteadyPart(*pattern, nodes, end, totals, &batches, &m);
-  } else {
-    for (const NodeResult& node : nodes) batches.Merge(Kept(node, 0).batches);
+  std::optional<Fairness> fairness;
+  if (pattern->pattern != Pattern::kMulticast) fairness.emplace(scenario, *pattern);
+  for (const NodeResult& node : nodes) {
+    const PhasePart kept = Kept(node, first_part);
+    if (!pattern->auto_warm_up) batches.Merge(kept.batches);
+    m.paths.Merge(kept.paths);
+    if (fairness) fairness->Add(node.node, kept);
   }
+  if (fairness) fairness->StateIn(&m);
   m.senders = static_cast<std::uint64_t>(
       std::count_if(nodes.begin(), nodes.end(),
                     [](const NodeResult& node) { return node.stats.measured_bytes_offered > 0; }));
@@ -187,10 +203,7 @@ Measurement Measured(const Scenario& scenario, const std::vector<NodeResult>& no
                         static_cast<double>(dropped) * kFlitBytes <
                     Measurement::kAcceptedShare * static_cast<double>(total.measured_bytes_offered);
   m.latency = BatchMeansOf(batches);
-  for (const NodeResult& node : nodes) m.paths.Merge(Kept(node, first_part).paths);
   if (pattern->drain > 0) CountUndelivered(*pattern, batches, total, &m);
-  if (pattern->pattern != Pattern::kMulticast)
-    MeasureFairness(scenario, *pattern, nodes, first_part, &m);
   return m;
 }
 

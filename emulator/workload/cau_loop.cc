@@ -336,7 +336,8 @@ absl::Status CauLoop::Check(const CauWorkload& workload, std::size_t trees) {
 
 CauLoop::CauLoop(const CauWorkload& workload, const std::vector<TreeSpec>& trees,
                  std::uint64_t seed, HubServices& hub) {
-  for (CauTreeId tree = 0; tree < trees.size(); ++tree) {
+  const auto made = static_cast<CauTreeId>(trees.size());  // at most kCauTreesMade
+  for (CauTreeId tree = 0; tree < made; ++tree) {
     const auto& wanted = workload.trees;
     const auto& members = trees[tree].members;
     if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), tree) == wanted.end()) continue;

@@ -34,7 +34,7 @@ TEST(SettingTest, WhatAllGroupsHaveIsSetInAll) {
   ASSERT_TRUE(ApplySetting(&message, "routing.mode=hw_indirect").ok());
   EXPECT_EQ(message.routing().fifo().mode(), v1::ROUTE_MODE_HW_INDIRECT);
   EXPECT_EQ(message.routing().rdma().mode(), v1::ROUTE_MODE_HW_INDIRECT);
-  EXPECT_NE(Refusal(message, "routing.mode=sideways").find("--set routing.fifo.mode=sideways"),
+  EXPECT_NE(Refusal(message, "routing.mode=sideways").find("routing.fifo.mode=sideways:"),
             std::string::npos);
   EXPECT_NE(Refusal(message, "routing.middle=1").find("no field \"middle\""), std::string::npos);
 }
@@ -42,21 +42,22 @@ TEST(SettingTest, WhatAllGroupsHaveIsSetInAll) {
 TEST(SettingTest, AFieldThatIsElsewhereIsFound) {
   const v1::Scenario message;
   EXPECT_EQ(Refusal(message, "selection=random"),
-            "--set selection=random: no field \"selection\" in a scenario; did you mean "
+            "selection=random: no field \"selection\" in a scenario; did you mean "
             "\"routing.selection\" or \"workload.routing.selection\"?");
   EXPECT_EQ(Refusal(message, "workload.corrupt_next=2"),
-            "--set workload.corrupt_next=2: no field \"corrupt_next\" in \"workload\"; did you "
+            "workload.corrupt_next=2: no field \"corrupt_next\" in \"workload\"; did you "
             "mean \"faults[0].link_errors.corrupt_next\" or \"faults[0].inject.corrupt_next\"?");
   EXPECT_EQ(Refusal(message, "nothing_near=2"),
-            "--set nothing_near=2: no field \"nothing_near\" in a scenario");
+            "nothing_near=2: no field \"nothing_near\" in a scenario");
 }
 
 TEST(SettingTest, AnErrorOfASettingNamesItAndNotALineOfTheFile) {
   const test::TemporaryFolder folder;
   const std::string file = folder.path() + "/a.yaml";
   std::ofstream(file) << "topology: {supernodes: 2, drawers: 1, hubs: 2}\nworkload: {ticks: {}}\n";
-  const auto refused = [&](std::vector<std::string> settings) {
-    const absl::Status status = LoadScenario(file, settings, std::nullopt).status();
+  const auto refused = [&](const std::vector<std::string>& settings,
+                           const std::vector<std::string>& over = {}) {
+    const absl::Status status = LoadScenario(file, settings, std::nullopt, over).status();
     return std::string(status.message());
   };
   EXPECT_EQ(refused({"routing.fifo.mode=hw_indirect"})
@@ -64,20 +65,24 @@ TEST(SettingTest, AnErrorOfASettingNamesItAndNotALineOfTheFile) {
                       "routing.fifo: hw_indirect needs"),
             0u);
   EXPECT_EQ(refused({"routing.mode=hw_indirect"}).find("--set routing.mode=hw_indirect: "), 0u);
+  EXPECT_EQ(refused({"seed"}).find("--set seed: expected path=value"), 0u);
+  EXPECT_EQ(
+      refused({"seed=3"}, {"routing.mode=hw_indirect"}).find("--over routing.mode=hw_indirect: "),
+      0u);
+  EXPECT_EQ(refused({"seed=3"}, {"topology.hubs=x"}).find("--over topology.hubs=x: "), 0u);
+  EXPECT_EQ(refused({"seed=3"}, {"seed=4"}), "");
 }
 
 TEST(SettingTest, WhatIsWrongIsSaidWithWhatWouldBeRight) {
   v1::Scenario message;
-  EXPECT_EQ(Refusal(message, "seed"),
-            "--set seed: expected path=value, like topology.supernodes=4");
+  EXPECT_EQ(Refusal(message, "seed"), "seed: expected path=value, like topology.supernodes=4");
   EXPECT_EQ(Refusal(message, "topology.supernode=4"),
-            "--set topology.supernode=4: no field \"supernode\" in \"topology\"; did you mean "
+            "topology.supernode=4: no field \"supernode\" in \"topology\"; did you mean "
             "\"supernodes\"?");
   EXPECT_EQ(Refusal(message, "topology=4"),
-            "--set topology=4: \"topology\" is a group; set one of its fields: supernodes, "
+            "topology=4: \"topology\" is a group; set one of its fields: supernodes, "
             "drawers, hubs, d_links_per_pair, kind, a, g, h, p, infiniband");
-  EXPECT_EQ(Refusal(message, "faults[0].at=1us"),
-            "--set faults[0].at=1us: the list \"faults\" is empty");
+  EXPECT_EQ(Refusal(message, "faults[0].at=1us"), "faults[0].at=1us: the list \"faults\" is empty");
   EXPECT_NE(Refusal(message, "topology.supernodes=9999").find("513"), std::string::npos);
   EXPECT_NE(Refusal(message, "parameters.detect=5").find("5us"), std::string::npos)
       << "unit missing";

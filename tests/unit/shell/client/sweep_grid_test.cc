@@ -39,15 +39,15 @@ TEST(SweepGridTest, WhatIsNoAxisIsRefused) {
 }
 
 TEST(SweepGridTest, TheLastAxisChangesFastestAndRepetitionsFasterStill) {
-  const auto points = SweepPoints({{"a", {"1", "2"}}, {"b", {"x", "y"}}}, {"c=3"}, 2);
+  const auto points = SweepPoints({{"a", {"1", "2"}}, {"b", {"x", "y"}}}, 2);
   ASSERT_TRUE(points.ok());
   ASSERT_EQ(points->size(), 8u);
-  EXPECT_THAT((*points)[1].settings, ElementsAre("c=3", "a=1", "b=x"));
+  EXPECT_THAT((*points)[1].over, ElementsAre("a=1", "b=x"));
   EXPECT_EQ((*points)[1].repeat, 1u);
   EXPECT_THAT((*points)[2].values, ElementsAre("1", "y"));
   EXPECT_THAT((*points)[4].values, ElementsAre("2", "x"));
-  EXPECT_FALSE(SweepPoints({{"a", {"1"}}, {"a", {"2"}}}, {}, 1).ok());
-  EXPECT_FALSE(SweepPoints({{"a", {"1", "2"}}}, {}, kSweepPointsMax).ok());
+  EXPECT_FALSE(SweepPoints({{"a", {"1"}}, {"a", {"2"}}}, 1).ok());
+  EXPECT_FALSE(SweepPoints({{"a", {"1", "2"}}}, kSweepPointsMax).ok());
 }
 
 TEST(SweepGridTest, EqualScenariosHaveEqualKeysAndNoOthersHave) {
