@@ -146,7 +146,7 @@ Outcome Result(const ResultArguments& a) {
     const auto reply = a.wait ? client.WatchRun(a.run, [](const v1::RunProgress&) { return true; })
                               : client.GetResult(a.run);
     if (!reply.ok()) return RunError(reply.status());
-    const auto topology = Topology::Create(TopologyFromProto(reply->topology(), reply->blades()));
+    const auto topology = TopologyFromProto(reply->topology(), reply->blades());
     if (!topology.ok()) return FromStatus(topology.status());
     return PrintResult(*reply, *topology, IsJson(a.fabric.format));
   });

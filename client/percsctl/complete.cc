@@ -78,7 +78,7 @@ Candidates FromFabric(const FabricOptions& options, const std::string& word, con
 absl::StatusOr<Topology> Shape(FabricClient& client) {
   const auto reply = client.DumpRoutes("sn0-d0-h0");
   if (!reply.ok()) return reply.status();
-  return Topology::Create(TopologyFromProto(reply->topology(), reply->blades()));
+  return TopologyFromProto(reply->topology(), reply->blades());
 }
 
 Candidates HubsOf(const Topology& topology, const std::string& word) {

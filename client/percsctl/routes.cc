@@ -56,8 +56,7 @@ absl::StatusOr<std::set<std::string>> DownOnRoutes(FabricClient& client, const s
   if (health->links_down().empty()) return down;
   const auto machine = client.DumpRoutes(source);  // of the machine only its shape is of interest
   if (!machine.ok()) return machine.status();
-  const auto topology =
-      percs::Topology::Create(TopologyFromProto(machine->topology(), machine->blades()));
+  const auto topology = TopologyFromProto(machine->topology(), machine->blades());
   if (!topology.ok()) return topology.status();
   for (const std::string& name : health->links_down()) {
     const auto link = topology->ParseLink(name);
@@ -172,8 +171,7 @@ absl::StatusOr<RouteFile> PlannedRoutes(const std::string& path, const std::stri
 absl::StatusOr<RouteFile> LiveRoutes(FabricClient& client, const std::string& node) {
   const auto reply = client.DumpRoutes(node);
   if (!reply.ok()) return reply.status();
-  const auto topology =
-      percs::Topology::Create(TopologyFromProto(reply->topology(), reply->blades()));
+  const auto topology = TopologyFromProto(reply->topology(), reply->blades());
   if (!topology.ok()) return topology.status();
   NodeTablesList list = reply->tables();
   std::vector<NodeId> nodes;

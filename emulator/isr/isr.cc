@@ -129,9 +129,19 @@ void Isr::OnRun(Packet* run) {
 void Isr::CheckPosition(const InputBuffer& buffer, PacketHeader& header) {
   const bool edge = outputs_[buffer.port].edge;
   const Position here = edge ? kInjected : PositionOf(buffer.port, buffer.vc);
-  const bool in_place = edge ? buffer.vc == 0 : NextPosition(header.position, buffer.port) == here;
+  // In a graph it depends on the link before, too, which the header does not name.
+  const bool in_place = edge     ? buffer.vc == 0
+                        : graph_ ? true
+                                 : NextPosition(header.position, buffer.port) == here;
   if (!in_place) ++context_.vcs_out_of_place;
   header.position = here;
+}
+
+Position Isr::NextInGraph(const InputBuffer& buffer, const Packet& p) const {
+  if (!outputs_[p.out].connected) return kL0;
+  const VcId vc = graph_->NextVc(context_.node, buffer.port, buffer.vc, p.out,
+                                 router_.tables()->Detours(p.header.destination));
+  return vc == SwitchGraph::kNoVc ? kNoPosition : PositionOf(kLlFirst, vc);
 }
 
 void Isr::BeginPacket(InputBuffer& buffer, Packet* p) {
@@ -143,7 +153,9 @@ void Isr::BeginPacket(InputBuffer& buffer, Packet* p) {
   const bool by_position = context_.parameters->vc_policy == VcPolicy::kPosition;
   if (by_position) CheckPosition(buffer, p->header);
   const bool positioned = by_position && p->out < kLinkPorts && !outputs_[p->out].edge;
-  const Position next = positioned ? NextPosition(p->header.position, p->out) : kL0;
+  const Position next = !positioned ? kL0
+                        : graph_    ? NextInGraph(buffer, *p)
+                                    : NextPosition(p->header.position, p->out);
   if (p->out >= kPorts || !outputs_[p->out].connected) {
     p->draining = p->out != kReplication;
     p->reason = p->out == kDamagedEntry ? DropReason::kTableParity : DropReason::kNoRoute;

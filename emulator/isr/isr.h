@@ -165,6 +165,7 @@ class Isr {
   [[gnu::always_inline]] inline void BeginPacket(InputBuffer& buffer, Packet* p);
   inline void ContinuePacket(InputBuffer& buffer, Packet* run);
   inline void CheckPosition(const InputBuffer& buffer, PacketHeader& header);
+  Position NextInGraph(const InputBuffer& buffer, const Packet& p) const;
   void Advance(InputBuffer& buffer,
                Packet* p);                      // p is a front: it requests as soon as it may (B.4)
   inline Time Eligible(const Packet& p) const;  // min(e1, e2) of B.4
@@ -274,8 +275,9 @@ class Isr {
   NodeContext& context_;
   IsrListener& listener_;
   Router router_;
-  std::uint64_t dirty_ = 0;  // outputs to arbitrate at this instant
-  PortMask watched_ = 0;     // outputs that a traced packet requests
+  const SwitchGraph* graph_;  // null: VCs are by position
+  std::uint64_t dirty_ = 0;   // outputs to arbitrate at this instant
+  PortMask watched_ = 0;      // outputs that a traced packet requests
   std::array<InputBuffer, kLinkPorts * kMaxVcs> link_buffers_;
   std::vector<Departed> departed_;  // beside each of link_buffers_, made when first needed
   std::array<std::vector<InputBuffer>, kHfiPorts> queues_;  // made when an HFI port is first used

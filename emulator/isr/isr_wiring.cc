@@ -7,7 +7,7 @@
 namespace percs {
 
 Isr::Isr(NodeContext& context, IsrListener& listener)
-    : context_(context), listener_(listener), router_(context) {
+    : context_(context), listener_(listener), router_(context), graph_(context.topology->graph()) {
   for (int port = 0; port < kLinkPorts; ++port) {
     for (int vc = 0; vc < kMaxVcs; ++vc) {
       InputBuffer& buffer = link_buffers_[static_cast<std::size_t>(port * kMaxVcs + vc)];

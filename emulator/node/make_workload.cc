@@ -183,7 +183,7 @@ absl::Status CheckWorkload(const Scenario& scenario, const Topology& topology) {
     return TraceTraffic::Check(*trace, topology, windows);
   if (const auto* collective = std::get_if<CollectiveWorkload>(&scenario.workload)) {
     absl::Status status = CheckCollectiveTree(*collective, scenario.trees);
-    if (status.ok()) status = CheckCollectiveWorkload(*collective, topology.hubs());
+    if (status.ok()) status = CheckCollectiveWorkload(*collective, topology.leaves());
     return status.ok() ? CheckCollectiveSize(*collective, windows) : status;
   }
   if (const auto* loop = std::get_if<CauWorkload>(&scenario.workload))
@@ -197,8 +197,10 @@ absl::StatusOr<std::unique_ptr<HubWorkload>> MakeHubWorkload(const Scenario& sce
                                                              const Topology& topology,
                                                              HubServices& hub) {
   const NodeId node = hub.context().node;
-  // Traffic between hubs; a blade sends only by a script or its own programs.
-  if (topology.is_blade(node) && !std::holds_alternative<ScriptedWorkload>(scenario.workload)) {
+  // Traffic between hubs; a blade sends only by a script or its own programs, and so does an inner
+  // switch of a fat tree.
+  if ((topology.is_blade(node) || (node >= topology.leaves() && node < topology.hubs())) &&
+      !std::holds_alternative<ScriptedWorkload>(scenario.workload)) {
     return std::unique_ptr<HubWorkload>();
   }
   auto own = MakeOwn(scenario, topology, hub);

@@ -113,7 +113,7 @@ class Cml {
                              int tag, Comm comm) const;
   void Enter(MpiFunction f);
   void Leave(MpiFunction f);
-  cell::Processor::Stop Break(absl::Status status) { return spe_.Break(std::move(status)); }
+  cell::Processor::Stop Break(const absl::Status& status) { return spe_.Break(status); }
 
   // Point to point; tags of users and CML's own.
   Task<> SendTo(LsAddress buffer, std::uint32_t bytes, Rank destination, int tag);

@@ -9,6 +9,7 @@
 #include "emulator/routing/check_multicast.h"
 #include "emulator/routing/clock_plan.h"
 #include "emulator/routing/forwarding.h"
+#include "emulator/routing/graph_plan.h"
 #include "emulator/routing/legal_reach.h"
 #include "emulator/routing/live_fabric.h"
 #include "emulator/routing/planner.h"
@@ -422,6 +423,7 @@ absl::StatusOr<CheckReport> TableCheck::Run() {
 
 absl::StatusOr<CheckReport> CheckTables(const Topology& topology, const Failures& failures,
                                         const TableSet& tables, VcPolicy policy) {
+  if (topology.graph() != nullptr) return CheckGraphTables(topology, failures, tables, policy);
   return TableCheck(topology, failures, tables, policy).Run();
 }
 

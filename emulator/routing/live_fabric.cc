@@ -5,10 +5,31 @@
 
 namespace percs {
 
+std::vector<PortMask> LivePorts(const Topology& topology, const Failures& failures) {
+  std::vector<PortMask> ports(topology.hubs());
+  for (NodeId node = 0; node < topology.hubs(); ++node) {
+    if (failures.hubs.count(node)) continue;
+    for (int p = 0; p < kLinkPorts; ++p) {
+      const LinkEnd peer = topology.Peer(node, static_cast<PortId>(p));
+      if (peer.node >= topology.hubs()) continue;
+      if (failures.hubs.count(peer.node)) continue;
+      ports[node] |= PortBit(static_cast<PortId>(p));
+    }
+  }
+  for (const auto& [node, port] : failures.links) {
+    if (node >= topology.hubs() || port >= kLinkPorts) continue;
+    const LinkEnd peer = topology.Peer(node, port);
+    if (peer.node >= topology.hubs()) continue;
+    ports[node] &= ~PortBit(port);
+    ports[peer.node] &= ~PortBit(peer.port);
+  }
+  return ports;
+}
+
 LiveFabric::LiveFabric(const Topology& topology, const Failures& failures)
     : topology_(topology),
       intact_(failures.empty()),
-      ports_(topology.hubs()),
+      ports_(LivePorts(topology, failures)),
       neighbors_(topology.hubs()),
       alive_hubs_(static_cast<std::size_t>(topology.supernodes())),
       two_hops_(topology.hubs()),
@@ -22,7 +43,9 @@ LiveFabric::LiveFabric(const Topology& topology, const Failures& failures)
             topology.LPort(topology.node(0, a), topology.node(0, b));
     }
   }
-  FindPorts(failures);
+  for (NodeId node = 0; node < topology.hubs(); ++node) {
+    if (!failures.hubs.count(node)) alive_hubs_[Supernode(node)] |= Bit(node);
+  }
   for (NodeId node = 0; node < topology.hubs(); ++node) {
     const int own = topology.hub_in_supernode(node);
     for (int other = 0; other < hubs; ++other) {
@@ -35,26 +58,6 @@ LiveFabric::LiveFabric(const Topology& topology, const Failures& failures)
     two_hops_[node] = Within(node, 2);
     int& most = landing_max_[Supernode(node)];
     most = std::max(most, std::popcount(two_hops_[node]));
-  }
-}
-
-void LiveFabric::FindPorts(const Failures& failures) {
-  for (NodeId node = 0; node < topology_.hubs(); ++node) {
-    if (failures.hubs.count(node)) continue;
-    alive_hubs_[Supernode(node)] |= Bit(node);
-    for (int p = 0; p < kLinkPorts; ++p) {
-      const LinkEnd peer = topology_.Peer(node, static_cast<PortId>(p));
-      if (peer.node >= topology_.hubs()) continue;
-      if (failures.hubs.count(peer.node)) continue;
-      ports_[node] |= PortBit(static_cast<PortId>(p));
-    }
-  }
-  for (const auto& [node, port] : failures.links) {
-    if (node >= topology_.hubs() || port >= kLinkPorts) continue;
-    const LinkEnd peer = topology_.Peer(node, port);
-    if (peer.node >= topology_.hubs()) continue;
-    ports_[node] &= ~PortBit(port);
-    ports_[peer.node] &= ~PortBit(peer.port);
   }
 }
 

@@ -19,6 +19,9 @@ struct DLink {
   int landing = 0;  // hub of the supernode it leads to
 };
 
+// Live link ports by hub: both ends and the link are up. Blades are no part of it.
+std::vector<PortMask> LivePorts(const Topology& topology, const Failures& failures);
+
 class LiveFabric {
  public:
   LiveFabric(const Topology& topology, const Failures& failures);
@@ -48,7 +51,6 @@ class LiveFabric {
   void DLinks(int from, int to, std::vector<DLink>* links) const;
 
  private:
-  void FindPorts(const Failures& failures);
   std::size_t Supernode(NodeId node) const {
     return static_cast<std::size_t>(topology_.supernode_of(node));
   }

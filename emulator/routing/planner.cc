@@ -2,6 +2,7 @@
 
 #include "emulator/routing/clock_plan.h"
 #include "emulator/routing/fabric_plan.h"
+#include "emulator/routing/graph_plan.h"
 #include "emulator/routing/multicast_plan.h"
 
 namespace percs {
@@ -38,10 +39,18 @@ Planner::Planner(const Topology& topology) : topology_(topology) {}
 Planner::~Planner() = default;
 
 TableSet Planner::Plan(const Failures& failures) const {
+  if (topology_.graph() != nullptr) return PlanGraph(topology_, failures);
   return WithTrees(topology_, failures, FabricPlan(topology_, failures).tables(), {});
 }
 
 const TableSet& Planner::Replan(const Failures& failures) {
+  if (topology_.graph() != nullptr) {
+    TableSet planned = PlanGraph(topology_, failures);
+    for (std::size_t node = 0; node < tables_.size(); ++node) {
+      if (tables_[node]->Hash() == planned[node]->Hash()) planned[node] = tables_[node];
+    }
+    return tables_ = std::move(planned);
+  }
   if (plan_) {
     plan_->Update(failures);
   } else {

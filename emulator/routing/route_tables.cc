@@ -5,7 +5,8 @@
 //   then the number of closed middles and the distance of each from the one before,
 //   then the number of multicast groups and runs (length, mask) over their entries, and the clock's
 //   mask; of nodes of the InfiniBand tree then 'F', the number of endpoints and a byte for each:
-//   its port.
+//   its port; of switches with detours then 'D', their number and the distance of each from the one
+//   before.
 #include "emulator/routing/route_tables.h"
 
 #include <algorithm>
@@ -13,15 +14,16 @@
 
 #include "absl/status/status.h"
 #include "emulator/base/digest.h"
+#include "emulator/topology/switch_graph.h"
 #include "fmt/format.h"
 
 namespace percs {
 namespace {
 
 constexpr char kMagic[] = {'P', 'R', 'T', '3'};
-constexpr std::uint64_t kTableHubsMax = 32, kTableSupernodesMax = 513, kGroupsMax = 4096,
-                        kUses = 3 + 2 * kLinkPorts;
-constexpr char kForwardingMark = 'F';
+constexpr std::uint64_t kTableHubsMax = SwitchGraph::kSwitchesMax, kTableSupernodesMax = 513,
+                        kGroupsMax = 4096, kUses = 3 + 2 * kLinkPorts;
+constexpr char kForwardingMark = 'F', kDetoursMark = 'D';
 constexpr std::uint64_t kEndpointsMax = 4321;  // 24 CUs of 180 triblades, and a gateway
 
 // Every place of a hub that has a table, in the order they are written.
@@ -113,6 +115,20 @@ class Reader {
     return std::all_of(ports->begin(), ports->end(),
                        [](PortId p) { return p < kLinkPorts || p == kNoPort; });
   }
+  // There only if it is marked.
+  bool Detours(std::uint64_t hubs, std::vector<NodeId>* detours) {
+    if (done() || bytes_[at_] != static_cast<std::uint8_t>(kDetoursMark)) return true;
+    ++at_;
+    std::uint64_t count = 0, step = 0, value = 0;
+    if (!Number(1, hubs, &count) || count > bytes_.size() - at_) return false;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      if (!Number(i == 0 ? 0 : 1, hubs - 1, &step)) return false;
+      value += step;
+      if (value >= hubs) return false;
+      detours->push_back(static_cast<NodeId>(value));
+    }
+    return true;
+  }
   bool done() const { return at_ == bytes_.size(); }
 
  private:
@@ -167,6 +183,15 @@ std::string HubTables::Serialize() const {
     PutNumber(&out, forwarding.size());
     for (const PortId port : forwarding) out += static_cast<char>(port);
   }
+  if (!detours.empty()) {
+    out += kDetoursMark;
+    PutNumber(&out, detours.size());
+    NodeId before = 0;
+    for (const NodeId destination : detours) {
+      PutNumber(&out, destination - before);
+      before = destination;
+    }
+  }
   return out;
 }
 
@@ -175,7 +200,7 @@ absl::StatusOr<HubTables> HubTables::Parse(absl::Span<const std::uint8_t> bytes)
   if (!reader.Magic()) return reader.Error("does not start with PRT3");
   std::uint64_t hubs = 0, supernodes = 0, count = 0, use = 0;
   if (!reader.Number(1, kTableHubsMax, &hubs))
-    return reader.Error("hubs per supernode must be 1..32");
+    return reader.Error("hubs per supernode must be 1..4096");
   if (!reader.Number(1, kTableSupernodesMax, &supernodes))
     return reader.Error("supernodes must be 1..513");
   if (!reader.Number(1, kUses, &count)) return reader.Error("number of tables must be 1..97");
@@ -213,6 +238,9 @@ absl::StatusOr<HubTables> HubTables::Parse(absl::Span<const std::uint8_t> bytes)
         "the forwarding table is truncated, has more than 4321 endpoints or names a port that is "
         "not a link");
   }
+  if (!reader.Detours(hubs, &hub.detours))
+    return reader.Error(
+        "destinations of detours are truncated, out of order or beyond the last hub");
   if (!reader.done()) return reader.Error("bytes after the end");
   return hub;
 }

@@ -62,7 +62,12 @@ struct HubTables {
   // Of a node of the InfiniBand tree, which uses no other: the port towards each endpoint of the
   // tree (Topology), or kNoPort.
   std::vector<PortId> forwarding;
+  // Of a SwitchGraph: destinations that packets go to by detours, ascending.
+  std::vector<NodeId> detours;
 
+  bool Detours(NodeId destination) const {
+    return !detours.empty() && std::binary_search(detours.begin(), detours.end(), destination);
+  }
   PortMask Multicast(std::size_t group) const {
     return group < multicast.size() ? multicast[group] : 0;
   }

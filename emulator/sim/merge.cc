@@ -124,8 +124,7 @@ class Fairness {
   Fairness(const Scenario& scenario, const PatternWorkload& workload)
       : receivers_(Receivers(
             scenario, workload,
-            static_cast<std::size_t>(scenario.topology.supernodes * scenario.topology.drawers *
-                                     scenario.topology.hubs))) {}
+            PlacesOf(scenario.topology) / static_cast<NodeId>(scenario.topology.places()))) {}
 
   void Add(NodeId node, const PhasePart& kept) {
     if (node >= receivers_.size()) return;

@@ -92,6 +92,7 @@ std::string Topology::NodeName(NodeId node) const {
   if (node >= nodes()) return fmt::format("hub{}", node);
   if (is_blade(node)) return spec_.blades[node - hubs_].name;
   if (is_crossbar(node)) return tree_->CrossbarName(crossbar_of(node));
+  if (graph_) return graph_->name(node);
   const int hub = hub_in_supernode(node);
   return fmt::format("sn{}-d{}-h{}", supernode_of(node), hub / spec_.hubs, hub % spec_.hubs);
 }
@@ -103,12 +104,20 @@ std::string Topology::LinkName(LinkEnd end) const {
   return end.port == kBladePort ? name + ":G0" : fmt::format("{}:p{}", name, end.port - kIbFirst);
 }
 
+std::optional<NodeId> Topology::SwitchNamed(const std::string& name) const {
+  if (!graph_) return std::nullopt;
+  const auto found = graph_names_->find(name);
+  return found == graph_names_->end() ? std::nullopt : std::optional<NodeId>(found->second);
+}
+
 std::vector<NodeId> HubsNamed(const Topology& topology, const std::string& name) {
+  if (const auto node = topology.SwitchNamed(name)) return {*node};
   const TopologySpec& spec = topology.spec();
   NodeId first = 0;
   int count = name == "all" ? static_cast<int>(topology.hubs()) : 0;
   std::string_view rest = name;
-  if (const auto supernode = TakeNumber(rest, "sn"); supernode && *supernode < spec.supernodes) {
+  if (const auto supernode = TakeNumber(rest, "sn");
+      supernode && !topology.graph() && *supernode < spec.supernodes) {
     first = topology.node(*supernode, 0);
     count = rest.empty() ? topology.hubs_per_supernode() : 0;
     if (const auto drawer = TakeNumber(rest, "-d"); drawer && *drawer < spec.drawers) {

@@ -57,7 +57,31 @@ absl::Status CheckDLinks(const TopologySpec& spec) {
 
 }  // namespace
 
-absl::StatusOr<Topology> Topology::Create(const TopologySpec& spec) {
+absl::Status TopologySpec::UseGraph(const GraphSpec& of) {
+  const auto made = SwitchGraph::Create(of);
+  if (!made.ok()) return made.status();
+  graph = of;
+  supernodes = drawers = 1;
+  hubs = static_cast<int>(made->switches());
+  leaves = static_cast<int>(made->leaves());
+  return absl::OkStatus();
+}
+
+namespace {
+
+absl::Status CheckGraph(const TopologySpec& spec, const SwitchGraph& graph) {
+  PERCS_CHECK(spec.supernodes == 1 && spec.drawers == 1 &&
+              spec.hubs == static_cast<int>(graph.switches()));
+  const char* const what = !spec.blades.empty()      ? "Cell blades"
+                           : spec.infiniband         ? "an InfiniBand tree"
+                           : !spec.multicast.empty() ? "multicast groups"
+                           : spec.clock              ? "a global clock"
+                                                     : nullptr;
+  if (what == nullptr) return absl::OkStatus();
+  return Invalid(fmt::format("topology: {} need kind percs or dragonfly", what));
+}
+
+absl::Status CheckSizes(const TopologySpec& spec) {
   if (auto s = CheckRange("supernodes", spec.supernodes, 1, kSupernodesMax); !s.ok()) return s;
   if (auto s = CheckRange("drawers", spec.drawers, 1, kDrawersMax); !s.ok()) return s;
   if (auto s = CheckRange("hubs", spec.hubs, 1, kHubsMax); !s.ok()) return s;
@@ -66,22 +90,46 @@ absl::StatusOr<Topology> Topology::Create(const TopologySpec& spec) {
     return Invalid(
         "topology: 1 supernode x 1 drawer x 1 hub is a single hub; a network needs at least 2");
   }
-  if (absl::Status status = CheckDLinks(spec); !status.ok()) return status;
+  return CheckDLinks(spec);
+}
+
+}  // namespace
+
+absl::StatusOr<Topology> Topology::Create(const TopologySpec& spec) {
+  std::optional<SwitchGraph> graph;
+  if (spec.graph) {
+    auto made = SwitchGraph::Create(*spec.graph);
+    if (!made.ok()) return made.status();
+    graph = *std::move(made);
+  }
+  if (auto s = graph ? CheckGraph(spec, *graph) : CheckSizes(spec); !s.ok()) return s;
   Topology topology(spec);
+  if (graph) {
+    absl::flat_hash_map<std::string, NodeId> names;
+    for (NodeId node = 0; node < graph->switches(); ++node) names[graph->name(node)] = node;
+    topology.graph_ = std::make_shared<const SwitchGraph>(*std::move(graph));
+    topology.graph_names_ =
+        std::make_shared<const absl::flat_hash_map<std::string, NodeId>>(std::move(names));
+  }
+  if (absl::Status status = topology.AddParts(spec); !status.ok()) return status;
+  return topology;
+}
+
+absl::Status Topology::AddParts(const TopologySpec& spec) {
   if (spec.infiniband) {
-    topology.spec_.infiniband = spec.infiniband;
-    if (absl::Status status = topology.AddTree(); !status.ok()) return status;
+    spec_.infiniband = spec.infiniband;
+    if (absl::Status status = AddTree(); !status.ok()) return status;
   }
   for (const BladeSite& site : spec.blades) {
-    if (absl::Status status = topology.AddBlade(site); !status.ok()) return status;
+    if (absl::Status status = AddBlade(site); !status.ok()) return status;
   }
   for (const MulticastSite& site : spec.multicast) {
-    if (absl::Status status = topology.AddGroup(site); !status.ok()) return status;
+    if (absl::Status status = AddGroup(site); !status.ok()) return status;
   }
   for (const PcieDevice& device : spec.pcie) {
-    if (absl::Status status = topology.AddDevice(device); !status.ok()) return status;
+    if (absl::Status status = AddDevice(device); !status.ok()) return status;
   }
-  return topology;
+  return absl::OkStatus();
 }
 
 absl::Status Topology::AddGroup(const MulticastSite& site) {
@@ -233,6 +281,10 @@ LinkEnd Topology::Peer(NodeId node, PortId port) const {
   PERCS_CHECK(node < nodes());
   if (is_blade(node)) return port == kBladePort ? BladePeer(node) : LinkEnd{};
   if (is_crossbar(node)) return CrossbarPeer(node, port);
+  if (graph_) {
+    const SwitchGraph::Far far = graph_->Peer(node, port);
+    return {far.node, far.port};
+  }
   const int supernode = supernode_of(node), hub = hub_in_supernode(node);
   const int drawer = hub / spec_.hubs, in_drawer = hub % spec_.hubs;
   if (port < kLrFirst) {  // LL k = the drawer's other hubs in order
@@ -267,7 +319,7 @@ LinkEnd Topology::Peer(NodeId node, PortId port) const {
 }
 
 PortId Topology::LPort(NodeId a, NodeId b) const {
-  PERCS_CHECK(a != b && supernode_of(a) == supernode_of(b));
+  PERCS_CHECK(!graph_ && a != b && supernode_of(a) == supernode_of(b));
   const int hub_a = hub_in_supernode(a), hub_b = hub_in_supernode(b);
   const int drawer_a = hub_a / spec_.hubs, drawer_b = hub_b / spec_.hubs;
   const int in_a = hub_a % spec_.hubs, in_b = hub_b % spec_.hubs;

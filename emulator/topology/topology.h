@@ -2,9 +2,11 @@
 // at its edge. Every neighbour of a hub among hubs is computed, never stored, so a topology of 513
 // supernodes costs nothing to hold. Beside it, or joined to it by a gateway link, the InfiniBand
 // tree of Roadrunner (paper 004, section Roadrunner; emulator/topology/ib_tree.h). Nodes are the
-// hubs, then the blades in the order they were given, then the crossbars of the tree.
+// hubs, then the blades in the order they were given, then the crossbars of the tree. Other
+// networks are a SwitchGraph, whose switches are the hubs of one supernode.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +17,7 @@
 #include "emulator/topology/clock_settings.h"
 #include "emulator/topology/ib_tree.h"
 #include "emulator/topology/pcie_device.h"
+#include "emulator/topology/switch_graph.h"
 
 namespace percs {
 
@@ -62,6 +65,11 @@ struct TopologySpec {
   // Endpoints of each hub, at one HFI port each, between which synthetic traffic goes; 0: traffic
   // is between hubs and uses all of their ports.
   int endpoints = 0;
+  // In place of the two-level network. Set it by UseGraph.
+  std::optional<GraphSpec> graph = {};
+  int leaves = 0;  // hubs that synthetic traffic is between, the first ones; 0: all
+  // Takes the sizes from it: one supernode of one drawer. INVALID_ARGUMENT as SwitchGraph::Create.
+  absl::Status UseGraph(const GraphSpec& spec);
   int places() const { return endpoints > 1 ? endpoints : 1; }  // that a hub has in a pattern
 };
 
@@ -89,9 +97,12 @@ class Topology {
   absl::Status AddDevice(const PcieDevice& device);
 
   const TopologySpec& spec() const { return spec_; }
+  const SwitchGraph* graph() const { return graph_.get(); }  // null: the network is PERCS's
   int supernodes() const { return spec_.supernodes; }
   int hubs_per_supernode() const { return hubs_per_supernode_; }
   NodeId hubs() const { return hubs_; }
+  // Hubs that workloads are between, the first ones: all but the inner switches of a fat tree.
+  NodeId leaves() const { return graph_ ? graph_->leaves() : hubs_; }
   NodeId blades() const { return static_cast<NodeId>(blade_peers_.size()); }
   NodeId crossbars() const { return tree_ ? static_cast<NodeId>(tree_->crossbars()) : 0; }
   NodeId nodes() const { return hubs_ + blades() + crossbars(); }
@@ -176,6 +187,8 @@ class Topology {
   // NOT_FOUND names the nearest existing names. A link also answers to its two ends,
   // `sn0-d1-h3/sn0-d2-h4` (ambiguous parallel D links are INVALID_ARGUMENT that lists them).
   absl::StatusOr<NodeId> ParseNode(const std::string& name) const;
+  // The switch of that name in a graph.
+  std::optional<NodeId> SwitchNamed(const std::string& name) const;
   // Also a multicast group.
   absl::StatusOr<NodeId> ParseDestination(const std::string& name) const;
   absl::StatusOr<LinkEnd> ParseLink(const std::string& name) const;
@@ -192,6 +205,7 @@ class Topology {
   }
   static std::uint64_t Key(LinkEnd end) { return std::uint64_t{end.node} << 8 | end.port; }
   int DLinksOf(NodeId hub) const;
+  absl::Status AddParts(const TopologySpec& spec);
   absl::Status AddTree();
   absl::StatusOr<int> AttachToTree(const std::string& place);
   LinkEnd CrossbarPeer(NodeId node, PortId port) const;
@@ -210,6 +224,8 @@ class Topology {
       blades_at_hub_ports_;  // by Key of the hub's end; kNoNode: the gateway
   std::optional<roadrunner::IbTree> tree_;
   LinkEnd gateway_;
+  std::shared_ptr<const SwitchGraph> graph_;
+  std::shared_ptr<const absl::flat_hash_map<std::string, NodeId>> graph_names_;
 };
 
 }  // namespace percs

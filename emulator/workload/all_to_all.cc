@@ -6,7 +6,7 @@ NodeId AllToAllDestination(const Topology& topology, NodeId node, std::uint32_t 
                            Schedule schedule) {
   if (schedule == Schedule::kLinear) return step;
   const std::uint32_t supernodes = static_cast<std::uint32_t>(topology.supernodes());
-  const std::uint32_t hubs = static_cast<std::uint32_t>(topology.hubs_per_supernode());
+  const std::uint32_t hubs = topology.leaves() / supernodes;
   const std::uint32_t s = static_cast<std::uint32_t>(topology.supernode_of(node));
   const std::uint32_t h = static_cast<std::uint32_t>(topology.hub_in_supernode(node));
   const std::uint32_t i = step % supernodes, j = step / supernodes;
@@ -28,7 +28,7 @@ void AllToAll::OnBacklogShrunk() {
 
 bool AllToAll::SendNext() {
   const NodeContext& context = hub_.context();
-  if (step_ == topology_.hubs()) return false;
+  if (step_ == topology_.leaves()) return false;
   const NodeId to = AllToAllDestination(topology_, context.node, step_, workload_.schedule);
   if (to != context.node) {
     const WindowId from_window = SpreadWindow(to, *context.parameters);
@@ -41,7 +41,7 @@ bool AllToAll::SendNext() {
                    workload_.payload == PayloadMode::kVerified, nullptr);
     }
   }
-  if (++step_ == topology_.hubs()) --hub_.context().work->unfinished;
+  if (++step_ == topology_.leaves()) --hub_.context().work->unfinished;
   return true;
 }
 

@@ -77,7 +77,8 @@ std::string Sizes(const TopologySpec& t) {
 }
 
 NodeId PlacesOfSupernode(const TopologySpec& t) {
-  return static_cast<NodeId>(t.drawers * t.hubs * t.places());
+  const int hubs = t.leaves > 0 ? t.leaves : t.drawers * t.hubs;
+  return static_cast<NodeId>(hubs * t.places());
 }
 
 absl::StatusOr<NodeId> Transpose(const TopologySpec& topology, NodeId nodes, NodeId node) {

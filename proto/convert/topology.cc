@@ -1,8 +1,58 @@
 #include "proto/convert/topology.h"
 
+#include <optional>
+
+#include "emulator/base/check.h"
+
 namespace percs {
 
+namespace {
+
+void GraphToProto(const GraphSpec& graph, v1::Topology* message) {
+  switch (graph.kind) {
+    case GraphSpec::Kind::kTorus:
+      message->set_kind(v1::TOPOLOGY_KIND_TORUS);
+      break;
+    case GraphSpec::Kind::kHyperx:
+      message->set_kind(v1::TOPOLOGY_KIND_HYPERX);
+      break;
+    case GraphSpec::Kind::kFatTree:
+      message->set_kind(v1::TOPOLOGY_KIND_FAT_TREE);
+      message->set_levels(graph.levels);
+      message->set_radix(graph.radix);
+      message->set_taper(graph.taper);
+      break;
+    case GraphSpec::Kind::kListed:
+      PERCS_CHECK(false && "no scenario lists links");
+  }
+  for (const int size : graph.dims) message->add_dims(size);
+}
+
+std::optional<GraphSpec> GraphFromProto(const v1::Topology& m) {
+  GraphSpec graph;
+  switch (m.kind()) {
+    case v1::TOPOLOGY_KIND_TORUS:
+      break;
+    case v1::TOPOLOGY_KIND_HYPERX:
+      graph.kind = GraphSpec::Kind::kHyperx;
+      break;
+    case v1::TOPOLOGY_KIND_FAT_TREE:
+      graph.kind = GraphSpec::Kind::kFatTree;
+      break;
+    default:
+      return std::nullopt;
+  }
+  graph.dims.assign(m.dims().begin(), m.dims().end());
+  if (m.has_levels()) graph.levels = m.levels();
+  if (m.has_radix()) graph.radix = m.radix();
+  if (m.has_taper()) graph.taper = m.taper();
+  return graph;
+}
+
+}  // namespace
+
 void TopologyToProto(const TopologySpec& spec, v1::Topology* message) {
+  if (spec.graph) GraphToProto(*spec.graph, message);
   message->set_supernodes(spec.supernodes);
   message->set_drawers(spec.drawers);
   message->set_hubs(spec.hubs);
@@ -21,9 +71,13 @@ void BladesToProto(const TopologySpec& spec,
   }
 }
 
-TopologySpec TopologyFromProto(const v1::Topology& m,
-                               const google::protobuf::RepeatedPtrField<v1::BladeSite>& blades) {
+absl::StatusOr<Topology> TopologyFromProto(
+    const v1::Topology& m, const google::protobuf::RepeatedPtrField<v1::BladeSite>& blades) {
   TopologySpec spec;
+  if (const auto graph = GraphFromProto(m)) {
+    if (absl::Status used = spec.UseGraph(*graph); !used.ok()) return used;
+    return Topology::Create(spec);
+  }
   if (m.has_supernodes()) spec.supernodes = m.supernodes();
   if (m.has_drawers()) spec.drawers = m.drawers();
   if (m.has_hubs()) spec.hubs = m.hubs();
@@ -31,7 +85,7 @@ TopologySpec TopologyFromProto(const v1::Topology& m,
   if (m.has_infiniband())
     spec.infiniband = InfinibandSpec{m.infiniband().cus(), m.infiniband().gateway()};
   for (const v1::BladeSite& blade : blades) spec.blades.push_back({blade.name(), blade.attach()});
-  return spec;
+  return Topology::Create(spec);
 }
 
 }  // namespace percs

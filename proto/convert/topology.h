@@ -11,7 +11,7 @@ namespace percs {
 void TopologyToProto(const TopologySpec& spec, v1::Topology* message);
 void BladesToProto(const TopologySpec& spec,
                    google::protobuf::RepeatedPtrField<v1::BladeSite>* blades);
-TopologySpec TopologyFromProto(const v1::Topology& message,
-                               const google::protobuf::RepeatedPtrField<v1::BladeSite>& blades);
+absl::StatusOr<Topology> TopologyFromProto(
+    const v1::Topology& message, const google::protobuf::RepeatedPtrField<v1::BladeSite>& blades);
 
 }  // namespace percs

@@ -33,7 +33,9 @@ class KindBuilder {
       : message_(message), errors_(*errors) {}
 
   void Dragonfly(TopologySpec* spec) {
-    Refuse(OfPercs(), "dragonfly", "a, g, h and p");
+    std::vector<const char*> others = OfPercs();
+    for (const char* field : OfGraphs()) others.push_back(field);
+    Refuse(others, "dragonfly", "a, g, h and p");
     if (!Need(message_.has_a(), "a", "dragonfly", "8") |
         !Need(message_.has_g(), "g", "dragonfly", "33") |
         !Need(message_.has_h(), "h", "dragonfly", "4") |
@@ -45,9 +47,28 @@ class KindBuilder {
   void FullMesh(TopologySpec* spec) {
     std::vector<const char*> others = OfPercs();
     for (const char* field : Given({"g", "h"})) others.push_back(field);
+    for (const char* field : OfGraphs()) others.push_back(field);
     Refuse(others, "full_mesh", "a and p");
     if (!Need(message_.has_a(), "a", "full_mesh", "8")) return;
     Shape({message_.a(), 1, 0, message_.has_p() ? message_.p() : 1}, spec);
+  }
+  void Grid(GraphSpec::Kind kind, const char* name, TopologySpec* spec) {
+    std::vector<const char*> others = OfPercs();
+    for (const char* field : Given({"a", "g", "h", "levels", "radix", "taper"}))
+      others.push_back(field);
+    Refuse(others, name, "dims and p");
+    if (!Need(message_.dims_size() > 0, "dims", name, "[4, 4]")) return;
+    Use({.kind = kind, .dims = {message_.dims().begin(), message_.dims().end()}}, spec);
+  }
+  void FatTree(TopologySpec* spec) {
+    std::vector<const char*> others = OfPercs();
+    for (const char* field : Given({"a", "g", "h", "dims"})) others.push_back(field);
+    Refuse(others, "fat_tree", "levels, radix, taper and p");
+    GraphSpec graph{.kind = GraphSpec::Kind::kFatTree};
+    if (message_.has_levels()) graph.levels = message_.levels();
+    if (message_.has_radix()) graph.radix = message_.radix();
+    if (message_.has_taper()) graph.taper = message_.taper();
+    Use(graph, spec);
   }
   void Preset(const char* name, const Sizes& sizes, TopologySpec* spec) {
     std::vector<const char*> others = OfPercs();
@@ -69,7 +90,10 @@ class KindBuilder {
     std::vector<const char*> given;
     for (const char* name : names) {
       const auto* const field = message_.GetDescriptor()->FindFieldByName(name);
-      if (message_.GetReflection()->HasField(message_, field)) given.push_back(name);
+      const bool there = field->is_repeated()
+                             ? message_.GetReflection()->FieldSize(message_, field) > 0
+                             : message_.GetReflection()->HasField(message_, field);
+      if (there) given.push_back(name);
     }
     return given;
   }
@@ -77,7 +101,17 @@ class KindBuilder {
   std::vector<const char*> OfPercs() const {
     return Given({"supernodes", "drawers", "hubs", "d_links_per_pair", "infiniband"});
   }
-  std::vector<const char*> OfOthers() const { return Given({"a", "g", "h", "p"}); }
+  std::vector<const char*> OfGraphs() const { return Given({"dims", "levels", "radix", "taper"}); }
+  std::vector<const char*> OfOthers() const {
+    std::vector<const char*> fields = Given({"a", "g", "h", "p"});
+    for (const char* field : OfGraphs()) fields.push_back(field);
+    return fields;
+  }
+  void Use(const GraphSpec& graph, TopologySpec* spec) {
+    if (absl::Status used = spec->UseGraph(graph); !used.ok())
+      errors_.Add("topology", std::string(used.message()));
+    spec->endpoints = message_.has_p() ? message_.p() : 1;
+  }
   void Refuse(const std::vector<const char*>& fields, const char* kind, const char* what) {
     for (const char* field : fields) {
       errors_.Add(fmt::format("topology.{}", field),
@@ -136,6 +170,15 @@ TopologySpec BuildTopology(const v1::Topology& message, ErrorList* errors) {
       break;
     case v1::TOPOLOGY_KIND_DRAGONFLY_1056:
       build.Preset("dragonfly_1056", {.a = 8, .g = 33, .h = 4, .p = 4}, &spec);
+      break;
+    case v1::TOPOLOGY_KIND_TORUS:
+      build.Grid(GraphSpec::Kind::kTorus, "torus", &spec);
+      break;
+    case v1::TOPOLOGY_KIND_HYPERX:
+      build.Grid(GraphSpec::Kind::kHyperx, "hyperx", &spec);
+      break;
+    case v1::TOPOLOGY_KIND_FAT_TREE:
+      build.FatTree(&spec);
       break;
     default:
       build.Percs(&spec);
