@@ -11,8 +11,6 @@
 namespace percs {
 namespace {
 
-constexpr std::size_t kListedMax = 100;
-
 class GraphCheck {
  public:
   GraphCheck(const Topology& topology, const Failures& failures, const TableSet& tables,
@@ -104,7 +102,7 @@ absl::Status GraphCheck::CheckShapes() const {
 
 void GraphCheck::NoteMissing(NodeId from, NodeId to) {
   ++report_.unreachable_pairs;
-  if (report_.unreachable.size() < kListedMax)
+  if (report_.unreachable.size() < CheckReport::kListedMax)
     report_.unreachable.push_back({from, to, "no way up and then down over live links joins them"});
 }
 

@@ -19,8 +19,6 @@
 namespace percs {
 namespace {
 
-constexpr std::size_t kListedMax = 100;
-
 // Where a packet is: it came in on `in_port` (kNoPort: from the HFI) at `position`.
 struct Place {
   NodeId node;
@@ -280,7 +278,7 @@ absl::Status TableCheck::JudgeMissing(NodeId source, int supernode, HubMask serv
                                      topology_.NodeName(destination), fault.walk, fault.reason));
     }
     ++report_.unreachable_pairs;
-    if (report_.unreachable.size() >= kListedMax) continue;
+    if (report_.unreachable.size() >= CheckReport::kListedMax) continue;
     std::string witness;
     if (excused) {
       witness =

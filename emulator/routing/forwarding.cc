@@ -12,8 +12,7 @@ namespace {
 
 using roadrunner::IbTree;
 
-constexpr std::size_t kCrossbarsMax = 7;      // a packet passes: leaf, spine, leaf, A, B, A, leaf
-constexpr std::size_t kPairsListedMax = 100;  // pairs in a report
+constexpr std::size_t kCrossbarsMax = 7;  // a packet passes: leaf, spine, leaf, A, B, A, leaf
 
 bool Dead(const Topology& topology, const Failures& failures, LinkEnd end) {
   const LinkEnd far = topology.Peer(end.node, end.port);
@@ -241,7 +240,8 @@ absl::Status ForwardingCheck::Run(CheckReport* report) {
       const NodeId peer = topology_.BladeAtEndpoint(to);
       if (!reached && to != from) {
         ++report->unreachable_pairs;
-        if (report->unreachable.size() < kPairsListedMax && blade != kNoNode && peer != kNoNode) {
+        if (report->unreachable.size() < CheckReport::kListedMax && blade != kNoNode &&
+            peer != kNoNode) {
           report->unreachable.push_back({blade, peer, std::string("no live cables join them")});
         }
       }

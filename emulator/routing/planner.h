@@ -48,7 +48,8 @@ struct Unreachable {
 };
 
 struct CheckReport {
-  std::vector<Unreachable> unreachable;  // first 100
+  static constexpr std::size_t kListedMax = 100;
+  std::vector<Unreachable> unreachable;  // the first kListedMax
   std::uint64_t unreachable_pairs = 0;
   int hops_max = 0;           // of direct routes
   int indirect_hops_max = 0;  // of indirect ones, counted by position in L0 D0 L1 D1 L2

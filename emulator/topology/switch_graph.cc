@@ -12,16 +12,16 @@
 namespace percs {
 namespace {
 
-absl::Status Invalid(const std::string& message) { return absl::InvalidArgumentError(message); }
+absl::Status Misfit(const std::string& message) { return absl::InvalidArgumentError(message); }
 
 absl::Status TooMany(std::int64_t switches) {
-  return Invalid(fmt::format("topology: {} switches; write sizes that give at most {}", switches,
-                             SwitchGraph::kSwitchesMax));
+  return Misfit(fmt::format("topology: {} switches; write sizes that give at most {}", switches,
+                            SwitchGraph::kSwitchesMax));
 }
 
 absl::Status TooManyPorts(const std::string& arithmetic, int ports) {
-  return Invalid(fmt::format("topology: {} = {} links per switch, but a switch has {} link ports",
-                             arithmetic, ports, SwitchGraph::kPortsMax));
+  return Misfit(fmt::format("topology: {} = {} links per switch, but a switch has {} link ports",
+                            arithmetic, ports, SwitchGraph::kPortsMax));
 }
 
 }  // namespace
@@ -68,15 +68,15 @@ void SwitchGraph::Join(NodeId a, PortId port_a, NodeId b, PortId port_b, Link th
 absl::Status SwitchGraph::MakeGrid() {
   const bool torus = spec_.kind == GraphSpec::Kind::kTorus;
   if (spec_.dims.empty() || spec_.dims.size() > kDimsMax) {
-    return Invalid(fmt::format("topology.dims: {} dimensions; write 1 to {}, like [4, 4]",
-                               spec_.dims.size(), kDimsMax));
+    return Misfit(fmt::format("topology.dims: {} dimensions; write 1 to {}, like [4, 4]",
+                              spec_.dims.size(), kDimsMax));
   }
   std::int64_t switches = 1;
   int ports = 0;
   std::vector<std::string> terms;
   for (const int size : spec_.dims) {
     if (size < 2 || size > kSwitchesMax) {
-      return Invalid(fmt::format("topology.dims: {} is outside 2..{}", size, kSwitchesMax));
+      return Misfit(fmt::format("topology.dims: {} is outside 2..{}", size, kSwitchesMax));
     }
     strides_.push_back(static_cast<int>(switches));
     first_port_.push_back(static_cast<PortId>(std::min<int>(ports, kPortsMax)));
@@ -164,14 +164,14 @@ int SwitchGraph::Digit(NodeId node, int level, int position) const {
 absl::Status SwitchGraph::MakeFatTree() {
   const int down = spec_.radix / 2, up = down / std::max(1, spec_.taper);
   if (spec_.levels < 2 || spec_.levels > kLevelsMax)
-    return Invalid(fmt::format("topology.levels: {} is outside 2..{}", spec_.levels, kLevelsMax));
+    return Misfit(fmt::format("topology.levels: {} is outside 2..{}", spec_.levels, kLevelsMax));
   if (spec_.radix < 2 || spec_.radix % 2 != 0)
-    return Invalid(
+    return Misfit(
         fmt::format("topology.radix: {} is no even number from 2 on; half of the ports "
                     "of a switch lead down",
                     spec_.radix));
   if (spec_.taper < 1 || down % spec_.taper != 0) {
-    return Invalid(
+    return Misfit(
         fmt::format("topology.taper: {} does not divide the {} / 2 = {} ports of a leaf "
                     "that lead up",
                     spec_.taper, spec_.radix, down));
@@ -226,7 +226,7 @@ absl::Status SwitchGraph::MakeListed() {
   const std::size_t switches = spec_.names.size();
   if (switches > kSwitchesMax) return TooMany(static_cast<std::int64_t>(switches));
   if (switches < 2) {
-    return Invalid(fmt::format("topology: {} switches; a network needs at least 2", switches));
+    return Misfit(fmt::format("topology: {} switches; a network needs at least 2", switches));
   }
   links_.resize(switches);
   names_ = spec_.names;
@@ -241,13 +241,13 @@ absl::Status SwitchGraph::MakeListed() {
   for (const GraphLink& link : spec_.links) {
     PERCS_CHECK(link.a < switches && link.b < switches);
     if (link.a == link.b)
-      return Invalid(fmt::format("topology: a link joins {} to itself", names_[link.a]));
+      return Misfit(fmt::format("topology: a link joins {} to itself", names_[link.a]));
     const PortId a = next_port(link.a, link.link_class), b = next_port(link.b, link.link_class);
     if (a == kNoPort || b == kNoPort) {
       const bool local = link.link_class == LinkClass::kLl;
-      return Invalid(fmt::format("topology: {} has more than {} links of class {}",
-                                 names_[a == kNoPort ? link.a : link.b],
-                                 local ? kLlPorts : kLrPorts, local ? "ll" : "lr"));
+      return Misfit(fmt::format("topology: {} has more than {} links of class {}",
+                                names_[a == kNoPort ? link.a : link.b], local ? kLlPorts : kLrPorts,
+                                local ? "ll" : "lr"));
     }
     Join(link.a, a, link.b, b, {}, {});
   }
@@ -270,9 +270,9 @@ absl::Status SwitchGraph::RankFrom(NodeId root) {
   }
   if (const auto cut = std::find(distance.begin(), distance.end(), kNoNode);
       cut != distance.end()) {
-    return Invalid(fmt::format("topology: no links join {} to {}",
-                               names_[static_cast<std::size_t>(cut - distance.begin())],
-                               names_[root]));
+    return Misfit(fmt::format("topology: no links join {} to {}",
+                              names_[static_cast<std::size_t>(cut - distance.begin())],
+                              names_[root]));
   }
   std::vector<NodeId> order(switches());
   std::iota(order.begin(), order.end(), NodeId{0});
