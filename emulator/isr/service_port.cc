@@ -53,7 +53,7 @@ void Isr::DropService(Packet* p, DropReason reason) {
 PortId Isr::RouteService(const Packet& p, bool entered, DropReason* reason) {
   const bool directed = p.header.tag & kServiceDirected;
   if (p.header.destination == context_.node || (directed && !entered)) return kServicePort;
-  if (p.header.hops == kServiceHopsMax) {
+  if (p.header.hops == context_.topology->route_hops_max()) {
     *reason = DropReason::kNoVcPosition;
     return kNoPort;
   }

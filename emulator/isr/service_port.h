@@ -18,7 +18,6 @@ namespace percs {
 inline constexpr std::uint32_t kServiceDirected = 1;
 
 // Links that a management packet may cross, as many as a data packet has positions.
-inline constexpr int kServiceHopsMax = 5;
 
 struct ServiceLanes {
   // One per output: packets that wait for it, in order of arrival, and the far end's slots.

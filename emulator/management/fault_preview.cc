@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <set>
+#include <tuple>
 
+#include "absl/container/flat_hash_map.h"
 #include "fmt/format.h"
 
 namespace percs {
@@ -35,15 +37,19 @@ class Touched {
                       (t.supernode_of(destination) == t.supernode_of(source)
                            ? destination == spec_.destination
                            : t.supernode_of(destination) == t.supernode_of(spec_.destination));
+    counted_.clear();
     return From(source, kNoPort, destination, damaged_.count(source) > 0 && same, 0);
   }
 
  private:
+  // Ways meet again, so each place is counted once.
   std::uint64_t From(NodeId node, PortId in, NodeId destination, bool touched, int hops) const {
     if (node == destination) return touched ? 1 : 0;
+    const auto counted = counted_.find({node, in, touched});
+    if (counted != counted_.end()) return counted->second;
     const Topology& t = view_.topology;
     const auto tables = view_.tables(node);
-    if (!tables || hops == kRouteHopsMax) return touched ? 1 : 0;
+    if (!tables || hops == t.route_hops_max()) return touched ? 1 : 0;
     const bool intra = t.supernode_of(node) == t.supernode_of(destination);
     const TablePlace place{TableKind::kDirect, in, intra,
                            static_cast<std::uint16_t>(intra ? t.hub_in_supernode(destination)
@@ -57,13 +63,15 @@ class Touched {
       const bool here = links_.count(Lower(t, {node, out})) > 0;
       routes += From(far.node, far.port, destination, touched || here, hops + 1);
     }
-    return routes;
+    return counted_[{node, in, touched}] = routes;
   }
 
   const FaultSpec& spec_;
   const FabricView& view_;
   std::set<Link> links_;
   std::set<NodeId> damaged_;
+  // Of one pair of hubs: routes that touch, from a place on, by node, port and what came before.
+  mutable absl::flat_hash_map<std::tuple<NodeId, PortId, bool>, std::uint64_t> counted_;
 };
 
 // Those of its links that it takes down. Random errors may do so too, if replay gives up; that

@@ -4,28 +4,37 @@
 #include <bit>
 #include <map>
 #include <numeric>
+#include <utility>
+#include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "fmt/format.h"
 
 namespace percs {
 namespace {
 
-// Every direct route that a packet at `at`, come in by port `in`, may take ends at `to`.
-bool Routed(const Topology& topology, const TableSet& tables, NodeId at, PortId in, NodeId to,
-            int hops_left) {
-  if (at == to) return true;
-  if (hops_left == 0) return false;
-  TablePlace place;
-  place.port = in;
-  place.intra = topology.supernode_of(at) == topology.supernode_of(to);
-  place.index = static_cast<std::uint16_t>(place.intra ? topology.hub_in_supernode(to)
-                                                       : topology.supernode_of(to));
-  PortMask mask = tables[at]->Table(TableKind::kDirect, in)->Entry(place);
-  if (mask == 0) return false;
-  for (; mask != 0; mask &= mask - 1) {
-    const LinkEnd next = topology.Peer(at, static_cast<PortId>(std::countr_zero(mask)));
-    if (next.node == kNoNode || !Routed(topology, tables, next.node, next.port, to, hops_left - 1))
-      return false;
+// Every direct route from a hub ends at `to`. REQUIRES: tables without loops, as CheckTables
+// proves.
+bool Routed(const Topology& topology, const TableSet& tables, NodeId from, NodeId to) {
+  using Place = std::pair<NodeId, PortId>;  // came in by
+  std::vector<Place> open{{from, kNoPort}};
+  absl::flat_hash_set<Place> seen;
+  while (!open.empty()) {
+    const auto [at, in] = open.back();
+    open.pop_back();
+    if (at == to || !seen.insert({at, in}).second) continue;
+    TablePlace place;
+    place.port = in;
+    place.intra = topology.supernode_of(at) == topology.supernode_of(to);
+    place.index = static_cast<std::uint16_t>(place.intra ? topology.hub_in_supernode(to)
+                                                         : topology.supernode_of(to));
+    PortMask mask = tables[at]->Table(TableKind::kDirect, in)->Entry(place);
+    if (mask == 0) return false;
+    for (; mask != 0; mask &= mask - 1) {
+      const LinkEnd next = topology.Peer(at, static_cast<PortId>(std::countr_zero(mask)));
+      if (next.node == kNoNode) return false;
+      open.emplace_back(next.node, next.port);
+    }
   }
   return true;
 }
@@ -50,8 +59,7 @@ void TreeService::Adopt(const TreeSpec& spec, std::shared_ptr<const TreePlan> pl
 bool TreeService::Linked(const Tree& tree, NodeId a, NodeId b) const {
   if (tree.mute.contains(std::minmax(a, b)) || tree.out.contains(a) || tree.out.contains(b))
     return false;
-  return tables_.empty() || (Routed(topology_, tables_, a, kNoPort, b, kRouteHopsMax) &&
-                             Routed(topology_, tables_, b, kNoPort, a, kRouteHopsMax));
+  return tables_.empty() || (Routed(topology_, tables_, a, b) && Routed(topology_, tables_, b, a));
 }
 
 // Network management gives out the indexes, so it knows how many each CAU has left.

@@ -274,6 +274,12 @@ absl::Status SwitchGraph::RankFrom(NodeId root) {
                               names_[static_cast<std::size_t>(cut - distance.begin())],
                               names_[root]));
   }
+  const auto last = std::max_element(distance.begin(), distance.end());
+  if (*last > kDistanceMax) {
+    return Misfit(fmt::format(
+        "topology: {} links from {} to {}; write sizes that give at most {}", *last, names_[root],
+        names_[static_cast<std::size_t>(last - distance.begin())], kDistanceMax));
+  }
   std::vector<NodeId> order(switches());
   std::iota(order.begin(), order.end(), NodeId{0});
   std::stable_sort(order.begin(), order.end(),

@@ -44,6 +44,8 @@ class SwitchGraph {
  public:
   static constexpr int kSwitchesMax = 4096, kPortsMax = kDFirst, kDimsMax = 6, kLevelsMax = 6;
   static constexpr VcId kDetourVc = 2;
+  // From the root to any switch at most, so that a packet can count the links of a detour.
+  static constexpr int kDistanceMax = 120, kHopsMax = 250;
 
   struct Far {
     NodeId node = kNoNode;

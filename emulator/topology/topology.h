@@ -106,6 +106,7 @@ class Topology {
   NodeId blades() const { return static_cast<NodeId>(blade_peers_.size()); }
   NodeId crossbars() const { return tree_ ? static_cast<NodeId>(tree_->crossbars()) : 0; }
   NodeId nodes() const { return hubs_ + blades() + crossbars(); }
+  int route_hops_max() const { return graph_ ? SwitchGraph::kHopsMax : kRouteHopsMax; }
   // Multicast groups are destinations of their own, numbered after the nodes.
   const std::vector<MulticastGroup>& groups() const { return groups_; }
   NodeId destinations() const { return nodes() + static_cast<NodeId>(groups_.size()); }

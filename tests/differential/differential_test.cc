@@ -42,8 +42,7 @@ void TellNetwork(int) {
                std::to_string(running_network).c_str(), HowToReproduce(running_network).c_str());
 }
 
-void Campaign(bool random_tables, std::uint64_t networks, Coverage* coverage) {
-  const std::uint64_t first = test::Seed();
+void Campaign(std::uint64_t first, bool random_tables, std::uint64_t networks, Coverage* coverage) {
   std::signal(SIGABRT, TellNetwork);
   for (std::uint64_t seed = first; seed < first + networks; ++seed) {
     running_network = seed;
@@ -70,10 +69,11 @@ void Campaign(bool random_tables, std::uint64_t networks, Coverage* coverage) {
 TEST(Differential, EngineAndReferenceAgreeOnRandomNetworks) {
   const std::uint64_t networks = FromEnvironment("PERCS_NETWORKS", 3000);
   Coverage coverage;
-  Campaign(/*random_tables=*/false, networks, &coverage);
+  Campaign(test::Seed(), /*random_tables=*/false, networks, &coverage);
   if (HasFailure() || networks < 1000) return;
   std::printf("%s", coverage.ToString().c_str());  // of the whole campaign
   std::vector<std::string> missing = coverage.Missing();
+  std::erase(missing, "detours");         // only in networks of switches
   std::erase(missing, "no_vc_position");  // the planner's tables never run out of positions
   // One network in ten thousand.
   for (const char* rare : {"slots_promised_twice", "multicasts_overtaking"})
@@ -85,10 +85,22 @@ TEST(Differential, EngineAndReferenceAgreeOnRandomNetworks) {
 TEST(Differential, EngineAndReferenceAgreeOnRandomTables) {
   const std::uint64_t networks = FromEnvironment("PERCS_NETWORKS", 1500);
   Coverage coverage;
-  Campaign(/*random_tables=*/true, networks, &coverage);
+  Campaign(test::Seed(), /*random_tables=*/true, networks, &coverage);
   if (HasFailure() || networks < 1000) return;
   EXPECT_GT(coverage.no_vc_position, 0u);
   EXPECT_GT(coverage.no_route, 0u);
+}
+
+// 150 of each kind, with tables of the planner and with others.
+TEST(Differential, EngineAndReferenceAgreeOnNetworksOfSwitches) {
+  const std::uint64_t networks = FromEnvironment("PERCS_NETWORKS", 450);
+  for (const bool random_tables : {false, true}) {
+    Coverage coverage;
+    Campaign(kGraphNetworks + test::Seed() % kGraphNetworks, random_tables, networks, &coverage);
+    if (HasFailure() || networks < 450) return;
+    EXPECT_GT(coverage.detours, 0u);
+    if (random_tables) EXPECT_GT(coverage.no_vc_position, 0u);
+  }
 }
 
 // A saturated link that dies and comes back, at every step of its traffic and after every pause:

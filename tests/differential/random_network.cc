@@ -4,11 +4,13 @@
 #include <initializer_list>
 #include <set>
 
+#include "emulator/base/check.h"
 #include "emulator/base/payload.h"
 #include "emulator/base/random.h"
 #include "emulator/routing/planner.h"
 #include "emulator/scenario/link_settings.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "tests/differential/random_storm.h"
 
 namespace percs::reference {
@@ -26,11 +28,11 @@ class Generator {
     // Latencies below a packet's time on its link: what was announced and what is still leaving
     // overlap.
     tight_ = Chance(15);
-    scenario_.topology = MakeTopology();
-    MakeBlades();
+    scenario_.topology = scenario_.seed < kGraphNetworks ? MakeTopology() : MakeGraph();
+    if (!scenario_.topology.graph) MakeBlades();
     scenario_.parameters = MakeParameters();
     scenario_.workload = MakeTraffic();
-    MakeGroups();
+    if (!scenario_.topology.graph) MakeGroups();
     if (Chance(tight_ ? 80 : 50)) MakeFaults();
     MakeRoutes();
     MakeAdaptive();
@@ -66,6 +68,26 @@ class Generator {
              spec.supernodes * spec.drawers * spec.hubs > 8);
     spec.d_links_per_pair = Range(1, 4);
     nodes_ = spec.supernodes * spec.drawers * spec.hubs;
+    return spec;
+  }
+
+  TopologySpec MakeGraph() {
+    using Dims = std::vector<int>;
+    GraphSpec graph{.kind = static_cast<GraphSpec::Kind>(scenario_.seed % 3)};
+    if (graph.kind == GraphSpec::Kind::kFatTree) {
+      graph.levels = Pick({2, 2, 3});
+      graph.radix = graph.levels == 3 ? 4 : Pick({2, 4, 8});
+      graph.taper = graph.radix > 2 ? Pick({1, 2}) : 1;
+    } else if (graph.kind == GraphSpec::Kind::kTorus) {
+      graph.dims = Pick({Dims{2}, Dims{3}, Dims{4}, Dims{5}, Dims{8}, Dims{2, 3}, Dims{3, 3},
+                         Dims{4, 2}, Dims{2, 2, 2}, Dims{3, 2, 2}});
+    } else {
+      graph.dims =
+          Pick({Dims{2}, Dims{3}, Dims{6}, Dims{2, 2}, Dims{2, 4}, Dims{3, 3}, Dims{2, 2, 2}});
+    }
+    TopologySpec spec;
+    PERCS_CHECK(spec.UseGraph(graph).ok());
+    nodes_ = spec.hubs;
     return spec;
   }
 
@@ -402,6 +424,12 @@ TableSet RandomTables(const Topology& topology, std::uint64_t seed) {
         mask |= PortBit(ports[random.Below(static_cast<std::uint32_t>(ports.size()))]);
       }
     }
+    if (topology.graph() != nullptr) {
+      hub->detours.clear();
+      for (NodeId to = 0; to < topology.hubs(); ++to) {
+        if (random.Below(3) == 0) hub->detours.push_back(to);
+      }
+    }
     std::sort(hub->closed_middles.begin(), hub->closed_middles.end());
     tables.push_back(hub);
   }
@@ -414,6 +442,12 @@ std::string Describe(const Scenario& s) {
       fmt::format("{}: {} supernodes x {} drawers x {} hubs, {} D links per pair, reroute={}\n",
                   s.name, s.topology.supernodes, s.topology.drawers, s.topology.hubs,
                   s.topology.d_links_per_pair, s.reroute);
+  if (s.topology.graph) {
+    text += fmt::format("  graph {}: dims {}, levels {}, radix {}, taper {}\n",
+                        static_cast<int>(s.topology.graph->kind),
+                        fmt::join(s.topology.graph->dims, " x "), s.topology.graph->levels,
+                        s.topology.graph->radix, s.topology.graph->taper);
+  }
   for (const BladeSite& blade : s.topology.blades) {
     text +=
         fmt::format("  {} at {}\n", blade.name, blade.attach.empty() ? "nothing" : blade.attach);

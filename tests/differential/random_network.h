@@ -9,6 +9,9 @@
 
 namespace percs::reference {
 
+// Numbers from here on are networks of switches: a torus, a HyperX and a fat tree in turn.
+inline constexpr std::uint64_t kGraphNetworks = 1'000'000'000'000;
+
 // The same seed gives the same scenario on every host. `workload` is a ScriptedWorkload.
 Scenario RandomNetwork(std::uint64_t seed);
 

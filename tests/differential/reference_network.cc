@@ -30,6 +30,7 @@ Network::Network(const ReferenceInput& input)
       parameters_(input.parameters),
       seed_(input.seed),
       routing_(input.routing) {
+  if (topology_.graph() != nullptr) graph_.emplace(topology_);
   result_.nodes.resize(topology_.nodes());
   hubs_.resize(topology_.nodes());
   for (NodeId node = 0; node < topology_.nodes(); ++node) BuildHub(node);
@@ -214,6 +215,7 @@ void VisitCoverage(const Coverage& c, Visit&& visit) {
   visit("truncated", c.truncated);
   visit("no_route", c.no_route);
   visit("no_vc_position", c.no_vc_position);
+  visit("detours", c.detours);
   visit("service_grants", c.service_grants);
   visit("service_waits", c.service_waits);
   visit("service_made_way", c.service_made_way);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "emulator/base/random.h"
+#include "tests/differential/reference_graph.h"
 #include "tests/differential/reference_router.h"
 
 namespace percs::reference {
@@ -313,6 +314,7 @@ class Network {
   void ReceiverUp(Hub& hub, PortId port);
 
   const Topology& topology_;
+  std::optional<GraphRule> graph_;  // nothing: VCs are by position
   const P7ihParameters parameters_;
   const std::uint64_t seed_;
   const RoutingSettings routing_;

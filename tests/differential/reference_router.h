@@ -111,6 +111,7 @@ struct Coverage {
       0;  // up: of a commitment granted at another rate than the present one
   std::uint64_t corrupted_packets = 0;  // with replay switched off
   std::uint64_t truncated = 0, no_route = 0, no_vc_position = 0;
+  std::uint64_t detours = 0;                            // hops of a graph
   std::uint64_t service_grants = 0, service_waits = 0;  // a data commitment was in the way
   std::uint64_t service_made_way = 0;                   // for data: it had gone last
   std::uint64_t service_lacked_credit = 0, service_no_slot = 0, service_timeouts = 0,

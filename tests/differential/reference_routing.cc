@@ -96,6 +96,20 @@ void Network::RoutePacket(Hub& hub, PortId input, int input_vc, QueuedPacket* qu
   if (parameters_.vc_policy == VcPolicy::kPosition) {
     const bool fresh = source || topology_.is_blade(topology_.Peer(hub.id, input).node);
     const Position came_in_on = fresh ? kInjected : PositionOf(input, static_cast<VcId>(input_vc));
+    if (graph_) {
+      const auto& detours = tables_[hub.id]->detours;
+      const bool detour = std::count(detours.begin(), detours.end(), exit) > 0;
+      const auto vc = graph_->NextVc(hub.id, input, input_vc, queued->output, detour);
+      result_.coverage.detours += detour;
+      if (!vc) {
+        queued->drop = DropReason::kNoVcPosition;
+        ++result_.coverage.no_vc_position;
+        return;
+      }
+      queued->output_vc = *vc;
+      if (!source && !LinkUp(hub.id, queued->output)) queued->drop = DropReason::kLinkDown;
+      return;
+    }
     const Position next = NextPosition(came_in_on, queued->output);
     if (next == kNoPosition) {
       queued->drop = DropReason::kNoVcPosition;

@@ -95,7 +95,7 @@ void Network::ServiceArrives(NodeId node, PortId port, std::uint64_t generation,
   packet->arrived = now_;
   if (packet->destination == node || (packet->directed && port != kServicePort)) {
     packet->output = kServicePort;
-  } else if (packet->hops == 5) {
+  } else if (packet->hops == (graph_ ? 250 : 5)) {
     ++result_.coverage.no_vc_position;
     FreeServiceSlot(hub, port);
     return DropService(node, DropReason::kNoVcPosition);

@@ -176,7 +176,8 @@ TEST(SwitchGraphTest, SizesThatDoNotFitAreRefusedWithTheArithmetic) {
   EXPECT_THAT(Refusal(Torus({64, 65})), HasSubstr("4160 switches; write sizes that give at most"));
   EXPECT_THAT(Refusal(Hyperx({16, 18})), HasSubstr("15 + 17 = 32 links per switch"));
   EXPECT_TRUE(SwitchGraph::Create(Hyperx({16, 17})).ok());
-  EXPECT_TRUE(SwitchGraph::Create(Torus({4096})).ok());
+  EXPECT_THAT(Refusal(Torus({4096})),
+              HasSubstr("2048 links from s0 to s2048; write sizes that give at most 120"));
   EXPECT_TRUE(SwitchGraph::Create(Torus({4, 4, 4, 4, 4, 4})).ok());
   EXPECT_THAT(Refusal(FatTree(1, 8)), HasSubstr("topology.levels: 1 is outside 2..6"));
   EXPECT_THAT(Refusal(FatTree(2, 7)), HasSubstr("7 is no even number"));
