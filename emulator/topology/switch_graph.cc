@@ -1,6 +1,7 @@
 #include "emulator/topology/switch_graph.h"
 
 #include <algorithm>
+#include <bit>
 #include <deque>
 #include <numeric>
 
@@ -231,22 +232,33 @@ absl::Status SwitchGraph::MakeListed() {
   links_.resize(switches);
   names_ = spec_.names;
   leaves_ = static_cast<NodeId>(switches);
-  std::vector<int> ll(switches), lr(switches);
-  const auto next_port = [&](NodeId node, LinkClass link_class) -> PortId {
-    const bool local = link_class == LinkClass::kLl;
-    int& used = local ? ll[node] : lr[node];
-    if (used == (local ? kLlPorts : kLrPorts)) return kNoPort;
-    return static_cast<PortId>((local ? kLlFirst : kLrFirst) + used++);
-  };
+  std::vector<PortMask> taken(switches);  // first those that links name
   for (const GraphLink& link : spec_.links) {
     PERCS_CHECK(link.a < switches && link.b < switches);
     if (link.a == link.b)
       return Misfit(fmt::format("topology: a link joins {} to itself", names_[link.a]));
-    const PortId a = next_port(link.a, link.link_class), b = next_port(link.b, link.link_class);
+    for (const auto& [node, port] : {std::pair(link.a, link.port_a), {link.b, link.port_b}}) {
+      if (port == kNoPort) continue;
+      if (taken[node] & PortBit(port)) {
+        return Misfit(fmt::format("topology: {}:{} has two links", names_[node], PortName(port)));
+      }
+      taken[node] |= PortBit(port);
+    }
+  }
+  for (const GraphLink& link : spec_.links) {
+    const bool local = link.link_class == LinkClass::kLl;
+    const int first = local ? kLlFirst : kLrFirst, ports = local ? kLlPorts : kLrPorts;
+    const PortMask all = ((PortMask{1} << ports) - 1) << first;
+    const auto port_of = [&](NodeId node, PortId port) -> PortId {
+      const PortMask free = all & ~taken[node];
+      if (port != kNoPort || free == 0) return port;
+      taken[node] |= free & -free;
+      return static_cast<PortId>(std::countr_zero(free));
+    };
+    const PortId a = port_of(link.a, link.port_a), b = port_of(link.b, link.port_b);
     if (a == kNoPort || b == kNoPort) {
-      const bool local = link.link_class == LinkClass::kLl;
       return Misfit(fmt::format("topology: {} has more than {} links of class {}",
-                                names_[a == kNoPort ? link.a : link.b], local ? kLlPorts : kLrPorts,
+                                names_[a == kNoPort ? link.a : link.b], ports,
                                 local ? "ll" : "lr"));
     }
     Join(link.a, a, link.b, b, {}, {});

@@ -23,10 +23,14 @@
 
 namespace percs {
 
-// A link between two switches; its ports are the next free ones of its class.
+// "LR12".
+std::string PortName(PortId port);
+
+// A link between two switches.
 struct GraphLink {
   NodeId a = 0, b = 0;
-  LinkClass link_class = LinkClass::kLr;  // kLl or kLr
+  LinkClass link_class = LinkClass::kLr;      // kLl or kLr
+  PortId port_a = kNoPort, port_b = kNoPort;  // kNoPort: the next one of its class that is free
   bool operator==(const GraphLink&) const = default;
 };
 

@@ -79,9 +79,6 @@ struct LinkEnd {
   bool operator==(const LinkEnd&) const = default;
 };
 
-// "LR12".
-std::string PortName(PortId port);
-
 // WIDE: constant after Create; each method answers one question about the wiring.
 class Topology {
  public:

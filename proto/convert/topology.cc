@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "emulator/base/check.h"
+#include "emulator/topology/link_list.h"
 
 namespace percs {
 
@@ -23,14 +23,18 @@ void GraphToProto(const GraphSpec& graph, v1::Topology* message) {
       message->set_taper(graph.taper);
       break;
     case GraphSpec::Kind::kListed:
-      PERCS_CHECK(false && "no scenario lists links");
+      message->set_kind(v1::TOPOLOGY_KIND_FILE);
+      message->set_inline_links(FormatLinkList(graph));
+      break;
   }
   for (const int size : graph.dims) message->add_dims(size);
 }
 
-std::optional<GraphSpec> GraphFromProto(const v1::Topology& m) {
+absl::StatusOr<std::optional<GraphSpec>> GraphFromProto(const v1::Topology& m) {
   GraphSpec graph;
   switch (m.kind()) {
+    case v1::TOPOLOGY_KIND_FILE:
+      return ParseLinkList(m.inline_links());
     case v1::TOPOLOGY_KIND_TORUS:
       break;
     case v1::TOPOLOGY_KIND_HYPERX:
@@ -40,7 +44,7 @@ std::optional<GraphSpec> GraphFromProto(const v1::Topology& m) {
       graph.kind = GraphSpec::Kind::kFatTree;
       break;
     default:
-      return std::nullopt;
+      return std::optional<GraphSpec>();
   }
   graph.dims.assign(m.dims().begin(), m.dims().end());
   if (m.has_levels()) graph.levels = m.levels();
@@ -74,8 +78,10 @@ void BladesToProto(const TopologySpec& spec,
 absl::StatusOr<Topology> TopologyFromProto(
     const v1::Topology& m, const google::protobuf::RepeatedPtrField<v1::BladeSite>& blades) {
   TopologySpec spec;
-  if (const auto graph = GraphFromProto(m)) {
-    if (absl::Status used = spec.UseGraph(*graph); !used.ok()) return used;
+  const auto graph = GraphFromProto(m);
+  if (!graph.ok()) return graph.status();
+  if (*graph) {
+    if (absl::Status used = spec.UseGraph(**graph); !used.ok()) return used;
     return Topology::Create(spec);
   }
   if (m.has_supernodes()) spec.supernodes = m.supernodes();

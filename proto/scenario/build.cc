@@ -42,7 +42,7 @@ class Builder {
     if (message_.has_seed()) scenario->seed = message_.seed();
     if (message_.has_reroute()) scenario->reroute = message_.reroute();
     if (message_.has_stop_at()) scenario->stop_at = message_.stop_at();
-    scenario->topology = BuildTopology(message_.topology(), &errors_);
+    scenario->topology = BuildTopology(message_.topology(), directory_, &errors_);
     scenario->parameters = BuildParameters(message_.parameters(), scenario->topology.endpoints);
     CheckParameters(scenario->parameters, &errors_);
     windows_ = 2 * scenario->parameters.windows_per_hfi;

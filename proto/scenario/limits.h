@@ -12,5 +12,6 @@ inline constexpr std::uint64_t kScenarioValuesMax =
     1'000'000;  // an alias counts wherever it is used
 inline constexpr std::uint64_t kTraceBytesMax = std::uint64_t{256} << 20;  // uncompressed, too
 inline constexpr std::uint64_t kPermutationBytesMax = std::uint64_t{1} << 20;
+inline constexpr std::uint64_t kLinkListBytesMax = std::uint64_t{8} << 20;
 
 }  // namespace percs

@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "emulator/base/ids.h"
+#include "emulator/topology/link_list.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
+#include "proto/scenario/link_list_file.h"
 
 namespace percs {
 namespace {
@@ -54,7 +56,7 @@ class KindBuilder {
   }
   void Grid(GraphSpec::Kind kind, const char* name, TopologySpec* spec) {
     std::vector<const char*> others = OfPercs();
-    for (const char* field : Given({"a", "g", "h", "levels", "radix", "taper"}))
+    for (const char* field : Given({"a", "g", "h", "levels", "radix", "taper", "links_file"}))
       others.push_back(field);
     Refuse(others, name, "dims and p");
     if (!Need(message_.dims_size() > 0, "dims", name, "[4, 4]")) return;
@@ -62,13 +64,26 @@ class KindBuilder {
   }
   void FatTree(TopologySpec* spec) {
     std::vector<const char*> others = OfPercs();
-    for (const char* field : Given({"a", "g", "h", "dims"})) others.push_back(field);
+    for (const char* field : Given({"a", "g", "h", "dims", "links_file"})) others.push_back(field);
     Refuse(others, "fat_tree", "levels, radix, taper and p");
     GraphSpec graph{.kind = GraphSpec::Kind::kFatTree};
     if (message_.has_levels()) graph.levels = message_.levels();
     if (message_.has_radix()) graph.radix = message_.radix();
     if (message_.has_taper()) graph.taper = message_.taper();
     Use(graph, spec);
+  }
+  void Listed(const std::string& directory, TopologySpec* spec) {
+    std::vector<const char*> others = OfPercs();
+    for (const char* field : Given({"a", "g", "h", "dims", "levels", "radix", "taper"}))
+      others.push_back(field);
+    Refuse(others, "file", "links_file and p");
+    const bool given = !message_.links_file().empty() || message_.has_inline_links();
+    if (!Need(given, "links_file", "file", "ring.txt")) return;
+    const auto text = ReadLinkListFile(message_, directory);
+    const auto graph = text.ok() ? ParseLinkList(*text) : absl::StatusOr<GraphSpec>(text.status());
+    if (graph.ok()) return Use(*graph, spec);
+    errors_.Add("topology.links_file", (text.ok() ? message_.links_file() + ", " : "") +
+                                           std::string(graph.status().message()));
   }
   void Preset(const char* name, const Sizes& sizes, TopologySpec* spec) {
     std::vector<const char*> others = OfPercs();
@@ -101,7 +116,9 @@ class KindBuilder {
   std::vector<const char*> OfPercs() const {
     return Given({"supernodes", "drawers", "hubs", "d_links_per_pair", "infiniband"});
   }
-  std::vector<const char*> OfGraphs() const { return Given({"dims", "levels", "radix", "taper"}); }
+  std::vector<const char*> OfGraphs() const {
+    return Given({"dims", "levels", "radix", "taper", "links_file"});
+  }
   std::vector<const char*> OfOthers() const {
     std::vector<const char*> fields = Given({"a", "g", "h", "p"});
     for (const char* field : OfGraphs()) fields.push_back(field);
@@ -158,7 +175,8 @@ class KindBuilder {
 
 }  // namespace
 
-TopologySpec BuildTopology(const v1::Topology& message, ErrorList* errors) {
+TopologySpec BuildTopology(const v1::Topology& message, const std::string& directory,
+                           ErrorList* errors) {
   TopologySpec spec;
   KindBuilder build(message, errors);
   switch (message.kind()) {
@@ -179,6 +197,9 @@ TopologySpec BuildTopology(const v1::Topology& message, ErrorList* errors) {
       break;
     case v1::TOPOLOGY_KIND_FAT_TREE:
       build.FatTree(&spec);
+      break;
+    case v1::TOPOLOGY_KIND_FILE:
+      build.Listed(directory, &spec);
       break;
     default:
       build.Percs(&spec);

@@ -4,6 +4,7 @@
 #include "proto/scenario/build.h"
 #include "proto/scenario/file.h"
 #include "proto/scenario/limits.h"
+#include "proto/scenario/link_list_file.h"
 #include "proto/scenario/permutation_file.h"
 
 namespace percs {
@@ -36,6 +37,11 @@ absl::StatusOr<std::string> ReadTrace(const v1::Trace& trace, const std::string&
 }
 
 absl::Status InlineFiles(v1::Scenario* scenario, const std::string& directory) {
+  if (!scenario->topology().links_file().empty()) {
+    auto text = ReadLinkListFile(scenario->topology(), directory);
+    if (!text.ok()) return text.status();
+    scenario->mutable_topology()->set_inline_links(*std::move(text));
+  }
   if (!scenario->has_workload()) return absl::OkStatus();
   v1::Workload* workload = scenario->mutable_workload();
   for (v1::PatternTraffic* traffic :
