@@ -49,7 +49,7 @@ class ListReader {
     }
     if (graph_.links.size() == kLinksMax)
       return Wrong(fmt::format("more than {} links", kLinksMax));
-    GraphLink link;
+    SwitchLink link;
     if (words.size() == 3) {
       if (words[2] != "ll" && words[2] != "lr")
         return Wrong(fmt::format("class \"{}\"; write ll or lr", words[2].substr(0, kNameMax)));
@@ -116,7 +116,7 @@ std::string FormatLinkList(const GraphSpec& graph) {
   const auto end = [&](NodeId node, PortId port) {
     return graph.names[node] + (port == kNoPort ? "" : ":" + PortName(port));
   };
-  for (const GraphLink& link : graph.links) {
+  for (const SwitchLink& link : graph.links) {
     text += fmt::format("{} {} {}\n", end(link.a, link.port_a), end(link.b, link.port_b),
                         link.link_class == LinkClass::kLl ? "ll" : "lr");
   }

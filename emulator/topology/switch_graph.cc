@@ -233,7 +233,7 @@ absl::Status SwitchGraph::MakeListed() {
   names_ = spec_.names;
   leaves_ = static_cast<NodeId>(switches);
   std::vector<PortMask> taken(switches);  // first those that links name
-  for (const GraphLink& link : spec_.links) {
+  for (const SwitchLink& link : spec_.links) {
     PERCS_CHECK(link.a < switches && link.b < switches);
     if (link.a == link.b)
       return Misfit(fmt::format("topology: a link joins {} to itself", names_[link.a]));
@@ -245,7 +245,7 @@ absl::Status SwitchGraph::MakeListed() {
       taken[node] |= PortBit(port);
     }
   }
-  for (const GraphLink& link : spec_.links) {
+  for (const SwitchLink& link : spec_.links) {
     const bool local = link.link_class == LinkClass::kLl;
     const int first = local ? kLlFirst : kLrFirst, ports = local ? kLlPorts : kLrPorts;
     const PortMask all = ((PortMask{1} << ports) - 1) << first;

@@ -27,11 +27,11 @@ namespace percs {
 std::string PortName(PortId port);
 
 // A link between two switches.
-struct GraphLink {
+struct SwitchLink {
   NodeId a = 0, b = 0;
   LinkClass link_class = LinkClass::kLr;      // kLl or kLr
   PortId port_a = kNoPort, port_b = kNoPort;  // kNoPort: the next one of its class that is free
-  bool operator==(const GraphLink&) const = default;
+  bool operator==(const SwitchLink&) const = default;
 };
 
 struct GraphSpec {
@@ -40,7 +40,7 @@ struct GraphSpec {
   std::vector<int> dims = {};            // torus, HyperX: switches in each dimension
   int levels = 2, radix = 8, taper = 1;  // fat tree
   std::vector<std::string> names = {};   // listed: of the switches
-  std::vector<GraphLink> links = {};     // listed
+  std::vector<SwitchLink> links = {};    // listed
   bool operator==(const GraphSpec&) const = default;
 };
 

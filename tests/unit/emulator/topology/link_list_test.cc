@@ -26,8 +26,8 @@ TEST(LinkListTest, SwitchesAreNumberedAsTheyAppear) {
   ASSERT_TRUE(good.ok()) << good.status();
   EXPECT_THAT(good->names, ElementsAre("west", "north", "east", "south"));
   EXPECT_THAT(good->links,
-              ElementsAre(GraphLink{0, 1}, GraphLink{1, 2, LinkClass::kLr, kLrFirst + 5},
-                          GraphLink{2, 3}, GraphLink{3, 0, LinkClass::kLl, kNoPort, 2}));
+              ElementsAre(SwitchLink{0, 1}, SwitchLink{1, 2, LinkClass::kLr, kLrFirst + 5},
+                          SwitchLink{2, 3}, SwitchLink{3, 0, LinkClass::kLl, kNoPort, 2}));
   const auto made = SwitchGraph::Create(*good);
   ASSERT_TRUE(made.ok()) << made.status();
   EXPECT_EQ(made->Peer(1, kLrFirst + 5).node, 2u);

@@ -199,7 +199,7 @@ TEST(SwitchGraphTest, WhatLinksDoNotJoinIsNamed) {
               HasSubstr("a link joins b to itself"));
   EXPECT_THAT(Refusal({.kind = GraphSpec::Kind::kListed,
                        .names = {"a", "b"},
-                       .links = std::vector<GraphLink>(8, {0, 1, LinkClass::kLl})}),
+                       .links = std::vector<SwitchLink>(8, {0, 1, LinkClass::kLl})}),
               HasSubstr("a has more than 7 links of class ll"));
 }
 
