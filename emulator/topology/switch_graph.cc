@@ -69,7 +69,7 @@ void SwitchGraph::Join(NodeId a, PortId port_a, NodeId b, PortId port_b, Link th
 absl::Status SwitchGraph::MakeGrid() {
   const bool torus = spec_.kind == GraphSpec::Kind::kTorus;
   if (spec_.dims.empty() || spec_.dims.size() > kDimsMax) {
-    return Misfit(fmt::format("topology.dims: {} dimensions; write 1 to {}, like [4, 4]",
+    return Misfit(fmt::format("topology.dims: {} dimensions; write 1 to {}, like 4x4",
                               spec_.dims.size(), kDimsMax));
   }
   std::int64_t switches = 1;

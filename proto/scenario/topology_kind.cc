@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 #include "emulator/base/ids.h"
 #include "emulator/topology/link_list.h"
 #include "fmt/format.h"
@@ -59,8 +61,17 @@ class KindBuilder {
     for (const char* field : Given({"a", "g", "h", "levels", "radix", "taper", "links_file"}))
       others.push_back(field);
     Refuse(others, name, "dims and p");
-    if (!Need(message_.dims_size() > 0, "dims", name, "[4, 4]")) return;
-    Use({.kind = kind, .dims = {message_.dims().begin(), message_.dims().end()}}, spec);
+    if (!Need(message_.has_dims(), "dims", name, "4x4")) return;
+    GraphSpec graph{.kind = kind};
+    for (const absl::string_view size : absl::StrSplit(message_.dims(), 'x')) {
+      if (!absl::SimpleAtoi(size, &graph.dims.emplace_back())) {
+        errors_.Add("topology.dims",
+                    fmt::format("\"{}\" is not the sizes of dimensions; write for example 4x4",
+                                message_.dims()));
+        return;
+      }
+    }
+    Use(graph, spec);
   }
   void FatTree(TopologySpec* spec) {
     std::vector<const char*> others = OfPercs();
@@ -105,10 +116,7 @@ class KindBuilder {
     std::vector<const char*> given;
     for (const char* name : names) {
       const auto* const field = message_.GetDescriptor()->FindFieldByName(name);
-      const bool there = field->is_repeated()
-                             ? message_.GetReflection()->FieldSize(message_, field) > 0
-                             : message_.GetReflection()->HasField(message_, field);
-      if (there) given.push_back(name);
+      if (message_.GetReflection()->HasField(message_, field)) given.push_back(name);
     }
     return given;
   }

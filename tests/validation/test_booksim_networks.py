@@ -49,8 +49,8 @@ NETWORKS = {
     "flatfly_k16": Network("kind: full_mesh, a: 16, p: 4", 16, 4, 1, 1, 64),
     "dragonfly_k2": Network("kind: dragonfly, a: 4, g: 9, h: 2, p: 2", 36, 2, 10, 100, 256),
     "dragonfly_k4": Network("kind: dragonfly_1056", 264, 4, 10, 100, 256),
-    "torus_8x8": Network("kind: torus, dims: [8, 8]", 64, 1, 1, 1, 64),
-    "torus_4x4x4": Network("kind: torus, dims: [4, 4, 4]", 64, 1, 1, 1, 64),
+    "torus_8x8": Network("kind: torus, dims: 8x8", 64, 1, 1, 1, 64),
+    "torus_4x4x4": Network("kind: torus, dims: 4x4x4", 64, 1, 1, 1, 64),
     "fattree_k4_n3": Network("kind: fat_tree, levels: 3, radix: 8, p: 4", 16, 4, 1, 1, 64),
 }
 

@@ -31,26 +31,26 @@ std::string ErrorOf(const std::string& topology) {
 
 TEST(SwitchNetworks, WrongSizesSayWhatWouldBeRight) {
   EXPECT_THAT(ErrorOf("kind: torus"),
-              HasSubstr("topology.dims: kind torus needs it; write for example `dims: [4, 4]`"));
-  EXPECT_THAT(ErrorOf("kind: torus, dims: [4, 4], hubs: 3, levels: 2"),
+              HasSubstr("topology.dims: kind torus needs it; write for example `dims: 4x4`"));
+  EXPECT_THAT(ErrorOf("kind: torus, dims: 4x4, hubs: 3, levels: 2"),
               AllOf(HasSubstr("topology.hubs: not a size of kind torus, which has dims and p"),
                     HasSubstr("topology.levels: not a size of kind torus")));
-  EXPECT_THAT(ErrorOf("kind: hyperx, dims: [30, 30]"), HasSubstr("29 + 29 = 58 links per switch"));
+  EXPECT_THAT(ErrorOf("kind: hyperx, dims: 30x30"), HasSubstr("29 + 29 = 58 links per switch"));
   EXPECT_THAT(ErrorOf("kind: fat_tree, radix: 6, taper: 2"),
               HasSubstr("topology.taper: 2 does not divide"));
-  EXPECT_THAT(ErrorOf("kind: fat_tree, dims: [2]"), HasSubstr("topology.dims: not a size"));
-  EXPECT_THAT(ErrorOf("hubs: 4, dims: [2]"), HasSubstr("topology.dims: not a size of kind percs"));
+  EXPECT_THAT(ErrorOf("kind: fat_tree, dims: 2"), HasSubstr("topology.dims: not a size"));
+  EXPECT_THAT(ErrorOf("hubs: 4, dims: 2"), HasSubstr("topology.dims: not a size of kind percs"));
   EXPECT_THAT(ErrorOf("kind: file"), HasSubstr("topology.links_file: kind file needs it"));
   EXPECT_THAT(
       ErrorOf("kind: file, links_file: nowhere.txt"),
       AllOf(HasSubstr("topology.links_file: "), HasSubstr("relative to the scenario file")));
-  EXPECT_THAT(ErrorOf("kind: torus, dims: [1]"), HasSubstr("topology.dims"));
+  EXPECT_THAT(ErrorOf("kind: torus, dims: 1"), HasSubstr("topology.dims"));
 }
 
 TEST(SwitchNetworks, PartsThatOnlyPercsHasAreRefused) {
-  const auto scenario = Build(Text("kind: torus, dims: [4]", "blades: [{name: b, attach: s0}]\n"));
+  const auto scenario = Build(Text("kind: torus, dims: 4", "blades: [{name: b, attach: s0}]\n"));
   EXPECT_THAT(std::string(scenario.status().message()), HasSubstr("Cell blades need kind percs"));
-  const auto indirect = Build(Text("kind: torus, dims: [4]", "routing: {mode: hw_indirect}\n"));
+  const auto indirect = Build(Text("kind: torus, dims: 4", "routing: {mode: hw_indirect}\n"));
   EXPECT_FALSE(indirect.ok());
 }
 
@@ -59,7 +59,7 @@ TEST(SwitchNetworks, EndpointsAreAtLeaves) {
   ASSERT_TRUE(tree.ok()) << tree.status();
   EXPECT_EQ(PlacesOf(tree->topology), 16u * 4);
   EXPECT_EQ(tree->topology.hubs, 48);
-  EXPECT_EQ(PlacesOf(Build(Text("kind: torus, dims: [4, 3], p: 2"))->topology), 24u);
+  EXPECT_EQ(PlacesOf(Build(Text("kind: torus, dims: 4x3, p: 2"))->topology), 24u);
 }
 
 // A ring with a chord, from a file.
@@ -91,7 +91,7 @@ TEST(SwitchNetworks, AListOfLinksIsReadAndItsMistakesAreNamed) {
 }
 
 TEST(SwitchNetworks, AResultNamesTheSameMachine) {
-  for (const char* kind : {"kind: torus, dims: [4, 3]", "kind: hyperx, dims: [3, 3]",
+  for (const char* kind : {"kind: torus, dims: 4x3", "kind: hyperx, dims: 3x3",
                            "kind: fat_tree, levels: 3, radix: 4, taper: 2"}) {
     const auto scenario = Build(Text(kind));
     ASSERT_TRUE(scenario.ok()) << scenario.status();
@@ -121,9 +121,9 @@ void FailAndReroute(const Scenario& scenario) {
 TEST(SwitchNetworks, FaultsRerouteAndEveryPlacementHasTheSameDigest) {
   PERCS_TRACE_SEED();
   const std::pair<const char*, const char*> machines[] = {
-      {"kind: torus, dims: [4, 3]", "s0-0/s1-0"},
-      {"kind: torus, dims: [3, 3, 2], p: 2", "s0-0-0/s0-0-1"},
-      {"kind: hyperx, dims: [4, 3], p: 3", "s0-0/s2-0"},
+      {"kind: torus, dims: 4x3", "s0-0/s1-0"},
+      {"kind: torus, dims: 3x3x2, p: 2", "s0-0-0/s0-0-1"},
+      {"kind: hyperx, dims: 4x3, p: 3", "s0-0/s2-0"},
       {"kind: fat_tree, levels: 2, radix: 8, p: 4", "l1-s0/l2-s1"},
       {"kind: fat_tree, levels: 3, radix: 4, taper: 2", "l1-s0/l2-s0"}};
   const auto rest = [&](const char* pattern, const std::string& link) {
