@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 
 namespace percs {
 namespace {
@@ -121,6 +122,21 @@ std::string FormatLinkList(const GraphSpec& graph) {
                         link.link_class == LinkClass::kLl ? "ll" : "lr");
   }
   return text;
+}
+
+absl::StatusOr<std::vector<int>> ParseDims(absl::string_view text) {
+  std::vector<int> dims;
+  for (const absl::string_view size : absl::StrSplit(text, 'x')) {
+    if (!absl::SimpleAtoi(size, &dims.emplace_back())) {
+      return absl::InvalidArgumentError(fmt::format(
+          "\"{}\" is not the sizes of dimensions; write for example 4x4", std::string(text)));
+    }
+  }
+  return dims;
+}
+
+std::string FormatDims(const std::vector<int>& dims) {
+  return fmt::format("{}", fmt::join(dims, "x"));
 }
 
 }  // namespace percs

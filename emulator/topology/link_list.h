@@ -1,9 +1,11 @@
-// Networks of switches as lists of links: plain text, a line for each link.
+// Networks of switches as text: a line for each link, or the sizes of a grid.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "emulator/topology/switch_graph.h"
 
 namespace percs {
@@ -15,5 +17,9 @@ absl::StatusOr<GraphSpec> ParseLinkList(const std::string& text);
 
 // A text that gives the same graph. REQUIRES: kind kListed.
 std::string FormatLinkList(const GraphSpec& graph);
+
+// "4x4x3": {4, 4, 3}, and back. INVALID_ARGUMENT if the text is none.
+absl::StatusOr<std::vector<int>> ParseDims(absl::string_view text);
+std::string FormatDims(const std::vector<int>& dims);
 
 }  // namespace percs

@@ -27,7 +27,7 @@ void GraphToProto(const GraphSpec& graph, v1::Topology* message) {
       message->set_inline_links(FormatLinkList(graph));
       break;
   }
-  for (const int size : graph.dims) message->add_dims(size);
+  if (!graph.dims.empty()) message->set_dims(FormatDims(graph.dims));
 }
 
 absl::StatusOr<std::optional<GraphSpec>> GraphFromProto(const v1::Topology& m) {
@@ -46,7 +46,11 @@ absl::StatusOr<std::optional<GraphSpec>> GraphFromProto(const v1::Topology& m) {
     default:
       return std::optional<GraphSpec>();
   }
-  graph.dims.assign(m.dims().begin(), m.dims().end());
+  if (m.has_dims()) {
+    auto dims = ParseDims(m.dims());
+    if (!dims.ok()) return dims.status();
+    graph.dims = *std::move(dims);
+  }
   if (m.has_levels()) graph.levels = m.levels();
   if (m.has_radix()) graph.radix = m.radix();
   if (m.has_taper()) graph.taper = m.taper();

@@ -5,8 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_split.h"
 #include "emulator/base/ids.h"
 #include "emulator/topology/link_list.h"
 #include "fmt/format.h"
@@ -62,16 +60,9 @@ class KindBuilder {
       others.push_back(field);
     Refuse(others, name, "dims and p");
     if (!Need(message_.has_dims(), "dims", name, "4x4")) return;
-    GraphSpec graph{.kind = kind};
-    for (const absl::string_view size : absl::StrSplit(message_.dims(), 'x')) {
-      if (!absl::SimpleAtoi(size, &graph.dims.emplace_back())) {
-        errors_.Add("topology.dims",
-                    fmt::format("\"{}\" is not the sizes of dimensions; write for example 4x4",
-                                message_.dims()));
-        return;
-      }
-    }
-    Use(graph, spec);
+    auto dims = ParseDims(message_.dims());
+    if (!dims.ok()) return errors_.Add("topology.dims", std::string(dims.status().message()));
+    Use({.kind = kind, .dims = *std::move(dims)}, spec);
   }
   void FatTree(TopologySpec* spec) {
     std::vector<const char*> others = OfPercs();

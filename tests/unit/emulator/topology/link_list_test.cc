@@ -73,5 +73,15 @@ TEST(LinkListTest, AListHasALimit) {
   EXPECT_EQ(Refusal(switches), "line 4096: more than 4096 switches");
 }
 
+TEST(LinkListTest, DimensionsAreJoinedByX) {
+  EXPECT_EQ(*ParseDims("4x4x3"), (std::vector<int>{4, 4, 3}));
+  EXPECT_EQ(*ParseDims("17"), (std::vector<int>{17}));
+  EXPECT_EQ(FormatDims({4, 4, 3}), "4x4x3");
+  for (const char* text : {"", "4x", "x4", "4 by 4", "[4, 4]", "4x99999999999"}) {
+    EXPECT_EQ(ParseDims(text).status().message(),
+              fmt::format("\"{}\" is not the sizes of dimensions; write for example 4x4", text));
+  }
+}
+
 }  // namespace
 }  // namespace percs
