@@ -9,7 +9,6 @@
 #include "emulator/workload/injection.h"
 #include "emulator/workload/pattern_traffic.h"
 #include "emulator/workload/scripted.h"
-#include "emulator/workload/ticks.h"
 #include "emulator/workload/trace_traffic.h"
 #include "emulator/workload/window_programs.h"
 #include "fmt/format.h"
@@ -60,15 +59,13 @@ absl::StatusOr<std::unique_ptr<HubWorkload>> MakeOwn(const Scenario& scenario,
   if (const auto* collective = std::get_if<CollectiveWorkload>(&scenario.workload)) {
     return std::make_unique<CollectiveLoop>(*collective, hub);
   }
-  if (const auto* ticks = std::get_if<TickWorkload>(&scenario.workload)) {
-    return std::make_unique<Ticks>(*ticks, hub);
-  }
   if (const auto* loop = std::get_if<CauWorkload>(&scenario.workload)) {
     return std::make_unique<CauLoop>(*loop, scenario.trees, scenario.seed, hub);
   }
   if (const auto* windows = std::get_if<WindowWorkload>(&scenario.workload)) {
     return std::make_unique<WindowPrograms>(*windows, hub);
   }
+  if (const auto* other = std::get_if<OtherWorkload>(&scenario.workload)) return (*other)(hub);
   return std::unique_ptr<HubWorkload>();
 }
 

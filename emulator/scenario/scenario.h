@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -125,14 +127,6 @@ struct TraceWorkload {
   double calc_scale = 1.0;
 };
 
-// One event at a time on the first `hubs` hubs, all at the same instants, and nothing on any link:
-// what a window of virtual time costs by itself.
-struct TickWorkload {
-  std::uint64_t hubs = 0;  // in node order; 0: all
-  Time period = kMicrosecond;
-  std::uint64_t count = 1000;  // per hub
-};
-
 // Participants of trees run the same steps again and again, all at once on several trees, and
 // compare every result with a serial reference.
 enum class CauStep : std::uint8_t { kReduce, kMulticast, kBarrier, kAllreduce };
@@ -184,9 +178,15 @@ struct BladeFault {
   double share = 1;  // kChipLinkDegraded: what is left of the rate
 };
 
+class HubServices;
+class HubWorkload;
+// A workload of which nobody but itself needs to know what it is: it makes its part for a hub
+// (emulator/workload/ticks.h is one).
+using OtherWorkload = std::function<std::unique_ptr<HubWorkload>(HubServices&)>;
+
 using Workload =
     std::variant<std::monostate, AllToAllWorkload, PatternWorkload, ScriptedWorkload, TraceWorkload,
-                 TickWorkload, CollectiveWorkload, CauWorkload, WindowWorkload>;
+                 CollectiveWorkload, CauWorkload, WindowWorkload, OtherWorkload>;
 
 // What the service software of hubs asks others for over the service ports (docs/semantics.md
 // B.10). Every request is answered by the hub that gets it.

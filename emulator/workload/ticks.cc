@@ -2,6 +2,10 @@
 
 namespace percs {
 
+std::unique_ptr<HubWorkload> TickWorkload::operator()(HubServices& hub) const {
+  return std::make_unique<Ticks>(*this, hub);
+}
+
 void Ticks::Start() {
   if (workload_.hubs > 0 && hub_.context().node >= workload_.hubs) return;
   left_ = workload_.count;

@@ -6,6 +6,16 @@
 
 namespace percs {
 
+// One event at a time on the first `hubs` hubs, all at the same instants, and nothing on any link:
+// what a window of virtual time costs by itself.
+struct TickWorkload {
+  std::uint64_t hubs = 0;  // in node order; 0: all
+  Time period = kMicrosecond;
+  std::uint64_t count = 1000;  // per hub
+
+  std::unique_ptr<HubWorkload> operator()(HubServices& hub) const;  // an OtherWorkload
+};
+
 class Ticks : public HubWorkload {
  public:
   Ticks(const TickWorkload& workload, HubServices& hub) : workload_(workload), hub_(hub) {}
@@ -13,7 +23,7 @@ class Ticks : public HubWorkload {
   void OnTimer(std::uint64_t token) override;
 
  private:
-  const TickWorkload& workload_;
+  const TickWorkload workload_;
   HubServices& hub_;
   std::uint64_t left_ = 0;
 };

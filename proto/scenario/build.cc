@@ -12,6 +12,7 @@
 #include "emulator/workload/background.h"
 #include "emulator/workload/goal.h"
 #include "emulator/workload/patterns.h"
+#include "emulator/workload/ticks.h"
 #include "fmt/format.h"
 #include "proto/scenario/blades.h"
 #include "proto/scenario/collective.h"

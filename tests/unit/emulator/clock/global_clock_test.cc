@@ -6,6 +6,7 @@
 #include "emulator/routing/planner.h"
 #include "emulator/scenario/link_settings.h"
 #include "emulator/sim/run.h"
+#include "emulator/workload/ticks.h"
 #include "tests/support/seed.h"
 #include "tests/support/split_run.h"
 

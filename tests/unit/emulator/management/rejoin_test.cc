@@ -11,6 +11,7 @@
 #include "emulator/base/random.h"
 #include "emulator/scenario/link_settings.h"
 #include "emulator/sim/run.h"
+#include "emulator/workload/ticks.h"
 #include "tests/support/fault_runs.h"
 #include "tests/support/seed.h"
 #include "tests/support/split_run.h"

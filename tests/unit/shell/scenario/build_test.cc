@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "absl/strings/ascii.h"
+#include "emulator/workload/ticks.h"
 #include "fmt/format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -193,14 +194,19 @@ workload:
 }
 
 TEST(Build, TicksArrive) {
-  const auto w = WorkloadOf<TickWorkload>("workload: {ticks: {hubs: 4, period: 3us, count: 7}}");
-  EXPECT_EQ(w.hubs, 4u);
-  EXPECT_EQ(w.period, 3 * kMicrosecond);
-  EXPECT_EQ(w.count, 7u);
-  const auto defaults = WorkloadOf<TickWorkload>("workload: {ticks: {}}");
-  EXPECT_EQ(defaults.hubs, TickWorkload().hubs);
-  EXPECT_EQ(defaults.period, TickWorkload().period);
-  EXPECT_EQ(defaults.count, TickWorkload().count);
+  const auto ticks =
+      WorkloadOf<OtherWorkload>("workload: {ticks: {hubs: 4, period: 3us, count: 7}}");
+  const auto* w = ticks.target<TickWorkload>();
+  ASSERT_NE(w, nullptr);
+  EXPECT_EQ(w->hubs, 4u);
+  EXPECT_EQ(w->period, 3 * kMicrosecond);
+  EXPECT_EQ(w->count, 7u);
+  const auto unset = WorkloadOf<OtherWorkload>("workload: {ticks: {}}");
+  const auto* defaults = unset.target<TickWorkload>();
+  ASSERT_NE(defaults, nullptr);
+  EXPECT_EQ(defaults->hubs, TickWorkload().hubs);
+  EXPECT_EQ(defaults->period, TickWorkload().period);
+  EXPECT_EQ(defaults->count, TickWorkload().count);
 }
 
 TEST(Build, FaultsNameTheLowerEndOfTheirLink) {
