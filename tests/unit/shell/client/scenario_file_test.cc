@@ -81,7 +81,8 @@ TEST(SettingTest, WhatIsWrongIsSaidWithWhatWouldBeRight) {
             "\"supernodes\"?");
   EXPECT_EQ(Refusal(message, "topology=4"),
             "topology=4: \"topology\" is a group; set one of its fields: supernodes, "
-            "drawers, hubs, d_links_per_pair, kind, a, g, h, p, infiniband");
+            "drawers, hubs, d_links_per_pair, kind, a, g, h, p, dims, levels, radix, taper, "
+            "links_file, infiniband");
   EXPECT_EQ(Refusal(message, "faults[0].at=1us"), "faults[0].at=1us: the list \"faults\" is empty");
   EXPECT_NE(Refusal(message, "topology.supernodes=9999").find("513"), std::string::npos);
   EXPECT_NE(Refusal(message, "parameters.detect=5").find("5us"), std::string::npos)

@@ -117,7 +117,8 @@ struct Bad {
 const Bad kBadFields[] = {
     {"topology:\n  super_nodes: 2\n",
      "bad.yaml:2:3: topology.super_nodes: unknown field; did you mean \"supernodes\"? "
-     "Fields here: supernodes, drawers, hubs, d_links_per_pair, kind, a, g, h, p, infiniband"},
+     "Fields here: supernodes, drawers, hubs, d_links_per_pair, kind, a, g, h, p, dims, levels, "
+     "radix, taper, links_file, infiniband"},
     {"colour: red\n",
      "bad.yaml:1:1: colour: unknown field; did you mean \"clock\"? Fields here: name, "
      "description, seed, machine, "
@@ -205,10 +206,11 @@ const Bad kBadShapes[] = {
     {"topology: 5\n",
      "bad.yaml:1:11: topology: found \"5\"; write a group of fields: supernodes, drawers, "
      "hubs, "
-     "d_links_per_pair, kind, a, g, h, p, infiniband"},
+     "d_links_per_pair, kind, a, g, h, p, dims, levels, radix, taper, links_file, infiniband"},
     {"topology: [1, 2]\n",
      "bad.yaml:1:11: topology: found a list; write a group of fields: supernodes, drawers, "
-     "hubs, d_links_per_pair, kind, a, g, h, p, infiniband"},
+     "hubs, d_links_per_pair, kind, a, g, h, p, dims, levels, radix, taper, links_file, "
+     "infiniband"},
     {"faults: {at: 1us}\n", "bad.yaml:1:9: faults: found a group of fields; write a list"},
     {"workload: {packets: 7}\n", "bad.yaml:1:21: workload.packets: found \"7\"; write a list"},
     {"seed: [1]\n", "bad.yaml:1:7: seed: found a list; write one value, for example 1"},
@@ -275,14 +277,16 @@ TEST(Reader, StopsListingAfterTwentyErrors) {
 TEST(Reader, JsonErrorsAreLocatedToo) {
   EXPECT_EQ(ReadErrorOf("{\n  \"topology\": {\"hub\": 2}\n}\n", ScenarioFormat::kJson),
             "bad.json:2:16: topology.hub: unknown field; did you mean \"hubs\"? Fields here: "
-            "supernodes, drawers, hubs, d_links_per_pair, kind, a, g, h, p, infiniband");
+            "supernodes, drawers, hubs, d_links_per_pair, kind, a, g, h, p, dims, levels, radix, "
+            "taper, links_file, infiniband");
 }
 
 TEST(Reader, TextprotoErrorsAreLocatedToo) {
   const auto format = ScenarioFormat::kTextproto;
   EXPECT_EQ(ReadErrorOf("topology {\n  super_nodes: 2\n}\n", format),
             "bad.textproto:2:14: super_nodes: unknown field; did you mean \"supernodes\"? Fields "
-            "here: supernodes, drawers, hubs, d_links_per_pair, kind, a, g, h, p, infiniband");
+            "here: supernodes, drawers, hubs, d_links_per_pair, kind, a, g, h, p, dims, levels, "
+            "radix, taper, links_file, infiniband");
   EXPECT_EQ(ReadErrorOf("topology {\n  hubs: 9\n}\n", format),
             "bad.textproto:2:3: topology.hubs: 9 is out of range; allowed: 1 to 8");
   EXPECT_EQ(ReadErrorOf("faults { link_down: \"x\" }\n", format),
