@@ -55,8 +55,9 @@ TEST(RouteTables, HashSeesEveryEntry) {
 TEST(RouteTables, MalformedBytesAreRefusedWithTheirPlace) {
   const std::string good = Example()->Serialize();
   EXPECT_EQ(Refusal(""), "route tables, byte 0 of 0: does not start with PRT3");
-  EXPECT_EQ(Refusal("PRT3"), "route tables, byte 4 of 4: hubs per supernode must be 1..32");
-  EXPECT_EQ(Refusal("PRT3\x21"), "route tables, byte 5 of 5: hubs per supernode must be 1..32");
+  EXPECT_EQ(Refusal("PRT3"), "route tables, byte 4 of 4: hubs per supernode must be 1..4096");
+  EXPECT_EQ(Refusal("PRT3\x81\x20"),
+            "route tables, byte 6 of 6: hubs per supernode must be 1..4096");
   EXPECT_EQ(Refusal("PRT3\x02\xff\x7f"), "route tables, byte 7 of 7: supernodes must be 1..513");
   EXPECT_EQ(Refusal("PRT3\x02\x02\x62"),
             "route tables, byte 7 of 7: number of tables must be 1..97");
