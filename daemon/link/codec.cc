@@ -310,7 +310,7 @@ void BatchReader::ReadHeader(PacketHeader* h) {
   h->bytes = Small<std::uint16_t>(kPacketBytesMax, "packet bytes");
   h->flits = Small<std::uint8_t>(kPacketFlitsMax, "packet flits");
   h->kind = Small<PacketKind>(static_cast<std::uint64_t>(kLastPacketKind), "packet kind");
-  h->mode = Small<RouteMode>(kPacketRouteModes - 1, "route mode");
+  h->mode = Small<RouteMode>(static_cast<int>(RouteMode::kAdaptive), "route mode");
   h->position = static_cast<Position>(Number(kL2 - kInjected, "position")) + kInjected;
   h->hops = Small<std::uint8_t>(0xff, "hops");
   h->middle = Small<std::uint16_t>(0xffff, "middle supernode");

@@ -144,10 +144,21 @@ Position Isr::NextInGraph(const InputBuffer& buffer, const Packet& p) const {
   return vc == SwitchGraph::kNoVc ? kNoPosition : PositionOf(kLlFirst, vc);
 }
 
+PortId Isr::RouteInTransit(PacketHeader& header, PortId in) {
+  QueuedForD waiting{};
+  CountWaiting(&waiting);
+  PortMask up = 0;
+  for (PortId port = kDFirst; port < kHfiFirst; ++port) {
+    if (outputs_[port].connected && outputs_[port].up) up |= PortBit(port);
+  }
+  return router_.RouteInTransit(header, in, up, waiting);
+}
+
 void Isr::BeginPacket(InputBuffer& buffer, Packet* p) {
   p->announced = p->segment.count;
   p->length = p->run_has_tail ? p->announced : p->header.flits;
-  p->out = router_.Route(p->header, buffer.port);
+  p->out = p->header.mode == RouteMode::kAdaptive ? RouteInTransit(p->header, buffer.port)
+                                                  : router_.Route(p->header, buffer.port);
   p->out_vc = 0;
   p->draining = true;
   const bool by_position = context_.parameters->vc_policy == VcPolicy::kPosition;

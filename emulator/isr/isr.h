@@ -145,7 +145,7 @@ class Isr {
 
   // Flits announced and neither committed nor dropped, of packets that go out by a D port and are
   // not being dropped.
-  void CountWaiting(std::array<std::uint32_t, kDPorts>* by_d_port) const;
+  void CountWaiting(QueuedForD* by_d_port) const;
 
   // --- After the run.
   std::uint64_t MissingCredits() const;
@@ -162,6 +162,7 @@ class Isr {
     return context_.parameters->link(ClassOf(port)).buffer_flits;
   }
 
+  PortId RouteInTransit(PacketHeader& header, PortId in);
   [[gnu::always_inline]] inline void BeginPacket(InputBuffer& buffer, Packet* p);
   inline void ContinuePacket(InputBuffer& buffer, Packet* run);
   inline void CheckPosition(const InputBuffer& buffer, PacketHeader& header);

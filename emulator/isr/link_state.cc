@@ -288,7 +288,7 @@ std::uint64_t Isr::MissingCredits() const {
   return missing;
 }
 
-void Isr::CountWaiting(std::array<std::uint32_t, kDPorts>* by_d_port) const {
+void Isr::CountWaiting(QueuedForD* by_d_port) const {
   const auto add = [&](const InputBuffer& buffer) {
     for (const Packet* p = buffer.head; p; p = p->next) {
       if (!IsD(p->out) || p->draining) continue;

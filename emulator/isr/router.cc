@@ -12,7 +12,7 @@ TablePlace Router::PlaceByMode(const PacketHeader& header, NodeId hub, PortId in
   if (IsIndirect(header.mode)) {
     place.kind = TableKind::kIndirect;
     if (!place.intra && here != header.middle) place.index = header.middle;
-  } else if (in >= kLinkPorts) {
+  } else if (in >= kLinkPorts && header.mode == RouteMode::kHwDirectStriped) {
     place.kind = TableKind::kStriped;
   }
   if (place.intra) {

@@ -23,6 +23,8 @@ inline constexpr PortId kDamagedEntry = kNoPort - 1;
 
 // Flits in the send queues of a hub, by output.
 using QueuedFlits = std::array<std::uint32_t, kQueueOutputs>;
+// Flits in the ISR of a hub that wait for a D port.
+using QueuedForD = std::array<std::uint32_t, kDPorts>;
 
 class CongestionReports;
 
@@ -88,6 +90,9 @@ class Router {
     return setting.mode == RouteMode::kHwDirect ? Route(header, in)
                                                 : RouteByMode(header, in, setting, queued);
   }
+  // The same at the next hub, for a packet whose source left its mode open. `up`: D ports whose
+  // links are.
+  PortId RouteInTransit(PacketHeader& header, PortId in, PortMask up, const QueuedForD& waiting);
   // Ports that a multicast packet leaves by, including kDeliverHere for the own HFIs; none: why.
   PortMask Branches(const PacketHeader& header, DropReason* reason);
   // HFI port that a window is pinned to (rule 15).

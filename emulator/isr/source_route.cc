@@ -1,5 +1,5 @@
-// What the source decides for a packet that is not simply direct: its mode and its middle supernode
-// (docs/semantics.md B.2).
+// What the source decides for a packet that is not simply direct: its mode and its middle
+// supernode; and what the next hub decides if the source leaves it open (docs/semantics.md B.2).
 #include <bit>
 
 #include "emulator/isr/congestion.h"
@@ -39,7 +39,49 @@ PortId Router::RouteByMode(PacketHeader& header, PortId in, const RouteSetting& 
     }
   }
   context_.CountMode(header.mode);
+  if (setting.mode == RouteMode::kAdaptive && setting.adaptive == AdaptiveAlgorithm::kInTransit &&
+      header.mode == RouteMode::kHwDirect) {
+    header.mode = RouteMode::kAdaptive;
+  }
   return Route(header, in);
+}
+
+PortId Router::RouteInTransit(PacketHeader& header, PortId in, PortMask up,
+                              const QueuedForD& waiting) {
+  header.mode = RouteMode::kHwDirect;
+  const Topology& topology = *context_.topology;
+  const NodeId hub = topology.ExitHub(header.destination);
+  if (hub == kNoNode || !IsL(in) || topology.supernodes() < 3) return Route(header, in);
+  const int destination = topology.supernode_of(hub);
+  if (destination == own_supernode()) return Route(header, in);
+  const TablePlace place = DirectPlace(hub, in);
+  const PortMask mask = Entry(*tables_, place);
+  if (mask == 0) return Route(header, in);
+  const PortId direct = Candidate(mask, (mask & (mask - 1)) != 0 ? Pointer(place) : 0);
+  if (!IsD(direct)) return Route(header, in);
+  const auto flits = [&](PortId d_port) {
+    return waiting[static_cast<std::size_t>(d_port - kDFirst)];
+  };
+  const bool dead = (up & PortBit(direct)) == 0;
+  if (!dead &&
+      flits(direct) < static_cast<std::uint32_t>(context_.parameters->congestion_threshold)) {
+    return Route(header, in);
+  }
+  PortId best = kNoPort;
+  for (PortMask ports = up; ports != 0; ports &= ports - 1) {
+    const auto port = static_cast<PortId>(std::countr_zero(ports));
+    const int middle = topology.supernode_of(topology.Peer(context_.node, port).node);
+    const TablePlace way{TableKind::kIndirect, kHfiFirst, false,
+                         static_cast<std::uint16_t>(middle)};
+    if (!Open(middle, destination) || (Entry(*tables_, way) & PortBit(port)) == 0) continue;
+    if (best == kNoPort || flits(port) < flits(best)) best = port;
+  }
+  if (best == kNoPort || (!dead && flits(direct) <= 2 * flits(best))) return Route(header, in);
+  header.mode = RouteMode::kHwIndirect;
+  header.middle =
+      static_cast<std::uint16_t>(topology.supernode_of(topology.Peer(context_.node, best).node));
+  ++context_.stats.packets_diverted;
+  return best;
 }
 
 bool Router::Open(int middle, int destination) const {
@@ -103,7 +145,7 @@ bool Router::IndirectIsBetter(int destination, PortId in, int middle, const Rout
   std::uint64_t direct_flits = queued[one], indirect_flits = queued[other];
   if (setting.adaptive != AdaptiveAlgorithm::kUgalL) {
     PERCS_CHECK(reports_);
-    if (setting.adaptive == AdaptiveAlgorithm::kPb) {
+    if (setting.adaptive != AdaptiveAlgorithm::kUgalG) {
       const bool congested = reports_->Congested(one, destination);
       if (congested != reports_->Congested(other, middle)) return congested;
     } else {

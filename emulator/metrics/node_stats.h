@@ -98,6 +98,7 @@ struct NodeStats {
   std::uint64_t hops_delivered = 0;
   // Of packets_created, by RouteMode; hw_direct is the rest and not counted.
   std::array<std::uint64_t, kPacketRouteModes> packets_by_mode{};
+  std::uint64_t packets_diverted = 0;  // made indirect where their D link is
   // Message layer.
   std::uint64_t messages_sent = 0, messages_acknowledged = 0, messages_failed = 0;
   std::uint64_t messages_delivered = 0, message_bytes_delivered = 0;
@@ -358,6 +359,9 @@ inline constexpr auto kNodeCounters = [] {
       {"pcie", kEvents, 7, kValues<&S::pcie>,
        "Counters of a PCI Express port of a hub; the label names the counter",
        OfUsed("percs_pcie_events_total", "port,counter"), nullptr, counter_keys::Pcie},
+      {"packets_diverted", kPackets, 12, kValues<&S::packets_diverted>,
+       "Direct packets of adaptive routes that this hub, which has their D link, made indirect",
+       OfUsed("percs_packets_diverted_total", nullptr)},
   });
 }();
 

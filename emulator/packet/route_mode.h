@@ -16,7 +16,8 @@ enum class RouteMode : std::uint8_t {
   kHwIndirect,       // over a middle supernode that hardware picks
   kAdaptive,  // not in the machine: kHwDirect or kHwIndirect by the state of the source's queues
 };
-// What packets carry: a packet of an adaptive setting carries what was chosen for it.
+// What packets are counted by: a packet of an adaptive setting carries what was chosen for it, and
+// kAdaptive only while it is on its first link and its next hub will choose (kInTransit).
 inline constexpr int kPacketRouteModes = 4;
 constexpr bool IsIndirect(RouteMode mode) {
   return mode == RouteMode::kSwIndirect || mode == RouteMode::kHwIndirect;
@@ -40,9 +41,11 @@ enum class AdaptiveAlgorithm : std::uint8_t {
   kUgalL,  // queues of the source
   kUgalG,  // and those of the D links, in flits: more than hardware would tell, a bound
   kPb,     // congestion bits of the D links, then the queues of the source
+  // As kPb; a packet that goes directly is weighed again by the hub that has the D link.
+  kInTransit,
 };
 constexpr const char* AdaptiveName(AdaptiveAlgorithm algorithm) {
-  constexpr const char* kNames[] = {"ugal_l", "ugal_g", "pb"};
+  constexpr const char* kNames[] = {"ugal_l", "ugal_g", "pb", "in_transit"};
   return kNames[static_cast<int>(algorithm)];
 }
 // What hubs tell each other for that.

@@ -172,7 +172,8 @@ class Builder {
       setting.middle = static_cast<std::uint16_t>(message.middle_supernode());
     }
     setting.adaptive_threshold = message.adaptive_threshold();
-    static_assert(v1::ADAPTIVE_ALGORITHM_PB == static_cast<int>(AdaptiveAlgorithm::kPb) + 1);
+    static_assert(v1::ADAPTIVE_ALGORITHM_IN_TRANSIT ==
+                  static_cast<int>(AdaptiveAlgorithm::kInTransit) + 1);
     if (message.adaptive() != v1::ADAPTIVE_ALGORITHM_UNSPECIFIED) {
       setting.adaptive = static_cast<AdaptiveAlgorithm>(message.adaptive() - 1);
     }

@@ -119,7 +119,8 @@ absl::StatusOr<std::vector<TraceEvent>> EventsFromProto(const TraceEventList& li
     if (m.node() >= topology.nodes() || m.source() >= topology.nodes() || m.input() >= kPorts ||
         (m.output() > kReplication && m.output() != kNoPort) || m.input_vc() > kServiceVc ||
         m.output_vc() > kServiceVc || m.first() > 0xff || m.flits() > 0xff || m.bytes() > 0xffff ||
-        m.step() >= kTraceSteps || m.reason() >= kDropReasons || m.mode() >= kPacketRouteModes ||
+        m.step() >= kTraceSteps || m.reason() >= kDropReasons ||
+        m.mode() > static_cast<std::uint32_t>(RouteMode::kAdaptive) ||
         m.content().size() > kPacketHeaderBytes + kPacketBytesMax ||
         (m.waited_size() != 0 && m.waited_size() != kWaits)) {
       return absl::InvalidArgumentError(fmt::format(

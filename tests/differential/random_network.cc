@@ -214,15 +214,16 @@ class Generator {
       if (Chance(50)) packet.route = MakeRoute();
     }
   }
-  // A stream of its own: all else of a network stays what it was.
+  // Streams of their own: all else of a network stays what it was.
   void MakeAdaptive() {
-    RandomStream random(scenario_.seed, "adaptive");
+    RandomStream random(scenario_.seed, "adaptive"), in_transit(scenario_.seed, "in transit");
     P7ihParameters& p = scenario_.parameters;
     p.congestion_period = (5'000 + random.Below(100'000)) / grid_ * grid_;
     p.congestion_threshold = 1 + static_cast<int>(random.Below(16));
     const auto choose = [&](RouteSetting* route) {
       if (route->mode != RouteMode::kAdaptive) return;
       route->adaptive = static_cast<AdaptiveAlgorithm>(random.Below(3));
+      if (in_transit.Below(3) == 0) route->adaptive = AdaptiveAlgorithm::kInTransit;
     };
     choose(&scenario_.routing.fifo);
     choose(&scenario_.routing.rdma);

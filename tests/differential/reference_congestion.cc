@@ -15,14 +15,19 @@ void Network::ScheduleLook(Time at) {
   });
 }
 
+std::uint64_t Network::WaitingFor(const Hub& hub, PortId output) {
+  std::uint64_t flits = 0;
+  for (const auto& [key, buffer] : hub.buffers) {
+    for (const auto& packet : buffer.packets) {
+      if (packet->output == output && !packet->drop) flits += packet->flits.size() - packet->next;
+    }
+  }
+  return flits;
+}
+
 void Network::Look(Hub& hub) {
   for (PortId d = kDFirst; d < kHfiFirst; ++d) {
-    std::uint64_t flits = 0;
-    for (const auto& [key, buffer] : hub.buffers) {
-      for (const auto& packet : buffer.packets) {
-        if (packet->output == d && !packet->drop) flits += packet->flits.size() - packet->next;
-      }
-    }
+    std::uint64_t flits = WaitingFor(hub, d);
     if (routing_.reports() == CongestionReport::kBits)
       flits = flits >= static_cast<std::uint64_t>(parameters_.congestion_threshold) ? 1 : 0;
     if (flits == hub.d_state[d]) continue;

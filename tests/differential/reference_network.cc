@@ -190,6 +190,7 @@ void VisitCoverage(const Coverage& c, Visit&& visit) {
   visit("indirect_went_direct", c.indirect_went_direct);
   visit("adaptive_direct", c.adaptive_direct);
   visit("adaptive_indirect", c.adaptive_indirect);
+  visit("diverted", c.diverted);
   visit("congestion_reports", c.congestion_reports);
   visit("congestion_reports_lost", c.congestion_reports_lost);
   visit("pb_direct", c.pb_direct);

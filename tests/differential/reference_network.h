@@ -244,6 +244,7 @@ class Network {
   int OtherSupernode(const Hub& hub, int number, int destination);
   int IndirectCandidate(Hub& hub, PortId hfi_port, const Packet& packet,
                         const RouteSetting& setting);
+  PortId BetterD(Hub& hub, PortId input, int destination);
   bool AdaptiveTakesIndirect(Hub& hub, PortId hfi_port, int destination, int middle,
                              const RouteSetting& setting);
   PortMask Entry(const Hub& hub, PortId input, TableKind table, bool intra, int index);
@@ -251,6 +252,7 @@ class Network {
   // reference_congestion.cc: B.12.
   void ScheduleLook(Time at);
   void Look(Hub& hub);
+  static std::uint64_t WaitingFor(const Hub& hub, PortId output);
   void TellCongestion(Hub& hub, PortId port, PortId d);
   void CongestionLinkChanged(Hub& hub, PortId port, bool up);
   std::uint64_t WaitingBehind(const Hub& hub, PortId output, int supernode) const;

@@ -93,7 +93,7 @@ struct Coverage {
   std::uint64_t striped_choices = 0, middle_l_hops = 0;  // D, L and D through a middle supernode
   std::uint64_t middles_closed = 0;                      // a candidate that was not open
   std::uint64_t indirect_went_direct = 0;                // no middle was open
-  std::uint64_t adaptive_direct = 0, adaptive_indirect = 0;
+  std::uint64_t adaptive_direct = 0, adaptive_indirect = 0, diverted = 0;
   std::uint64_t congestion_reports = 0, congestion_reports_lost = 0;  // with their link
   std::uint64_t pb_direct = 0, pb_indirect = 0;                       // the bits differed
   std::uint64_t multicasts = 0, branches = 0;                         // replicated

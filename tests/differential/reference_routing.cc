@@ -1,5 +1,6 @@
 // Which way a packet goes: docs/semantics.md B.2.
 #include <algorithm>
+#include <map>
 
 #include "tests/differential/reference_network.h"
 
@@ -46,6 +47,8 @@ void Network::RoutePacket(Hub& hub, PortId input, int input_vc, QueuedPacket* qu
     return;
   }
   if (source) ChooseMode(hub, input, packet);
+  const bool undecided = !source && packet.mode == RouteMode::kAdaptive;
+  if (undecided) packet.mode = RouteMode::kHwDirect;
   NodeId exit = script.destination;
   if (exit == hub.id) {
     queued->output = static_cast<PortId>(
@@ -71,6 +74,14 @@ void Network::RoutePacket(Hub& hub, PortId input, int input_vc, QueuedPacket* qu
   }
   const int here = topology_.supernode_of(entry_hub);
   const int destination = topology_.supernode_of(exit);
+  const PortId better =
+      undecided && IsL(input) && here != destination ? BetterD(hub, input, destination) : kNoPort;
+  if (better != kNoPort) {
+    packet.mode = RouteMode::kHwIndirect;
+    packet.middle = topology_.supernode_of(topology_.Peer(hub.id, better).node);
+    ++Stats(hub.id).packets_diverted;
+    ++result_.coverage.diverted;
+  }
   const bool indirect =
       packet.mode == RouteMode::kSwIndirect || packet.mode == RouteMode::kHwIndirect;
   TableKind table = indirect ? TableKind::kIndirect : TableKind::kDirect;
@@ -85,8 +96,9 @@ void Network::RoutePacket(Hub& hub, PortId input, int input_vc, QueuedPacket* qu
     ++result_.coverage.no_route;
     return;
   }
-  queued->output = Choose(hub, input, table, supernode, mask, /*move=*/true);
-  if ((mask & (mask - 1)) != 0) {
+  queued->output =
+      better != kNoPort ? better : Choose(hub, input, table, supernode, mask, /*move=*/true);
+  if (better == kNoPort && (mask & (mask - 1)) != 0) {
     ++result_.coverage.route_choices;
     if (table == TableKind::kStriped) ++result_.coverage.striped_choices;
   }
@@ -178,7 +190,8 @@ bool Network::AdaptiveTakesIndirect(Hub& hub, PortId hfi_port, int destination, 
   const PortId other = Choose(hub, hfi_port, TableKind::kIndirect, middle, indirect, false);
   const std::uint64_t behind_one = WaitingBehind(hub, one, destination);
   const std::uint64_t behind_other = WaitingBehind(hub, other, middle);
-  if (setting.adaptive == AdaptiveAlgorithm::kPb) {
+  if (setting.adaptive == AdaptiveAlgorithm::kPb ||
+      setting.adaptive == AdaptiveAlgorithm::kInTransit) {
     const std::uint64_t from = routing_.reports() == CongestionReport::kBits
                                    ? 1
                                    : static_cast<std::uint64_t>(parameters_.congestion_threshold);
@@ -197,6 +210,29 @@ bool Network::AdaptiveTakesIndirect(Hub& hub, PortId hfi_port, int destination, 
   };
   return 3 * waiting(one, behind_one) >
          5 * waiting(other, behind_other) + static_cast<std::uint64_t>(setting.adaptive_threshold);
+}
+
+// Of a packet that goes directly and whose source left that open: the own D port that it takes over
+// another supernode instead; kNoPort: none.
+PortId Network::BetterD(Hub& hub, PortId input, int destination) {
+  const PortMask mask = Entry(hub, input, TableKind::kDirect, false, destination);
+  if (mask == 0) return kNoPort;
+  const PortId direct = Choose(hub, input, TableKind::kDirect, destination, mask, /*move=*/false);
+  if (!IsD(direct)) return kNoPort;
+  const bool dead = !LinkUp(hub.id, direct);
+  const std::uint64_t here = WaitingFor(hub, direct);
+  if (!dead && here < static_cast<std::uint64_t>(parameters_.congestion_threshold)) return kNoPort;
+  std::map<std::uint64_t, PortId> by_flits;  // the lowest port of each number
+  for (PortId d = kDFirst; d < kHfiFirst; ++d) {
+    if (!topology_.connected(hub.id, d) || !LinkUp(hub.id, d)) continue;
+    const int middle = topology_.supernode_of(topology_.Peer(hub.id, d).node);
+    const PortMask way = Entry(hub, kHfiFirst, TableKind::kIndirect, false, middle);
+    if ((way & PortBit(d)) != 0 && IsOpen(hub, middle, destination))
+      by_flits.emplace(WaitingFor(hub, d), d);
+  }
+  if (by_flits.empty()) return kNoPort;
+  const auto [least, port] = *by_flits.begin();
+  return dead || here > 2 * least ? port : kNoPort;
 }
 
 void Network::ChooseMode(Hub& hub, PortId hfi_port, Packet& packet) {
@@ -218,6 +254,8 @@ void Network::ChooseMode(Hub& hub, PortId hfi_port, Packet& packet) {
         (!adaptive || AdaptiveTakesIndirect(hub, hfi_port, destination, middle, setting));
     if (adaptive) ++(taken ? coverage.adaptive_indirect : coverage.adaptive_direct);
     if (middle < 0) ++coverage.indirect_went_direct;
+    const bool open = adaptive && setting.adaptive == AdaptiveAlgorithm::kInTransit;
+    if (!taken && open) packet.mode = RouteMode::kAdaptive;  // its next hub looks at it again
     if (!taken) return;
     packet.middle = middle;
     packet.mode = adaptive ? RouteMode::kHwIndirect : setting.mode;
