@@ -47,10 +47,12 @@ absl::StatusOr<SwitchGraph> SwitchGraph::Create(const GraphSpec& spec) {
     return std::count_if(graph.links_[node].begin(), graph.links_[node].end(),
                          [](const Link& link) { return link.far.node != kNoNode; });
   };
-  // A switch of the top level of a fat tree, else the lowest of those with most links.
+  // The last switch of a fat tree, which is of its top level, else the last of those with most
+  // links: one link of a root can be all that its neighbour has of ways up, and links of the first
+  // switches are what people cut.
   NodeId root = graph.switches() - 1;
   for (NodeId node = root; spec.kind != GraphSpec::Kind::kFatTree && node-- > 0;) {
-    if (links(node) >= links(root)) root = node;
+    if (links(node) > links(root)) root = node;
   }
   if (absl::Status ranked = graph.RankFrom(root); !ranked.ok()) return ranked;
   return graph;

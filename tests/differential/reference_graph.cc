@@ -19,7 +19,7 @@ GraphRule::GraphRule(const Topology& topology)
     : topology_(topology), distance_(topology.hubs(), -1) {
   NodeId root = 0;
   for (NodeId node = 0; node < topology.hubs(); ++node) {
-    if (Neighbours(topology, node).size() > Neighbours(topology, root).size()) root = node;
+    if (Neighbours(topology, node).size() >= Neighbours(topology, root).size()) root = node;
   }
   if (topology.spec().graph->kind == GraphSpec::Kind::kFatTree) root = topology.hubs() - 1;
   distance_[root] = 0;

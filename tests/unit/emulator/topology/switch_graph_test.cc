@@ -147,16 +147,16 @@ TEST(SwitchGraphTest, GoingRoundARingChangesTheChannel) {
 }
 
 TEST(SwitchGraphTest, ADetourGoesUpAndThenDownAndStaysOnItsChannel) {
-  const SwitchGraph graph = Made(Torus({4}));  // 0 is the root, then 1 and 3, then 2
-  EXPECT_TRUE(graph.Up(1, 0));
-  EXPECT_FALSE(graph.Up(0, 1));
-  EXPECT_EQ(graph.NextVc(2, kNoPort, 0, 0, true), 2);
-  EXPECT_EQ(graph.NextVc(3, 1, 2, 0, true), 2) << "up, up";
-  EXPECT_EQ(graph.NextVc(0, 1, 2, 0, true), 2) << "up, down";
-  EXPECT_EQ(graph.NextVc(1, 1, 2, 0, true), 2) << "down, down";
-  EXPECT_EQ(graph.NextVc(2, 1, 2, 0, true), SwitchGraph::kNoVc) << "down, up";
-  EXPECT_EQ(graph.NextVc(2, 1, 2, 0, false), SwitchGraph::kNoVc) << "not back to planned routes";
-  EXPECT_EQ(graph.NextVc(2, 1, 1, 0, true), 2) << "from a planned route to a detour";
+  const SwitchGraph graph = Made(Torus({4}));  // 3 is the root, then 0 and 2, then 1
+  EXPECT_TRUE(graph.Up(0, 3));
+  EXPECT_FALSE(graph.Up(3, 0));
+  EXPECT_EQ(graph.NextVc(1, kNoPort, 0, 0, true), 2);
+  EXPECT_EQ(graph.NextVc(2, 1, 2, 0, true), 2) << "up, up";
+  EXPECT_EQ(graph.NextVc(3, 1, 2, 0, true), 2) << "up, down";
+  EXPECT_EQ(graph.NextVc(0, 1, 2, 0, true), 2) << "down, down";
+  EXPECT_EQ(graph.NextVc(1, 1, 2, 0, true), SwitchGraph::kNoVc) << "down, up";
+  EXPECT_EQ(graph.NextVc(1, 1, 2, 0, false), SwitchGraph::kNoVc) << "not back to planned routes";
+  EXPECT_EQ(graph.NextVc(1, 1, 1, 0, true), 2) << "from a planned route to a detour";
 }
 
 TEST(SwitchGraphTest, ListedLinksTakeTheNextPortOfTheirClass) {
