@@ -175,6 +175,21 @@ absl::Status IndirectCheck::CheckSource(NodeId source) {
   return absl::OkStatus();
 }
 
+// A direct packet that came in on its first link may leave by any own D port over which the source
+// here would reach a middle (docs/semantics.md B.2, `in_transit`): from there on its walk is one of
+// those of the source.
+void IndirectCheck::AddDiversions(NodeId hub) {
+  PortMask d_ports = 0;
+  for (const PortMask ports : tables_[hub]->source_indirect->inter) d_ports |= ports;
+  d_ports &= live_.ports(hub) & (~PortMask{0} << kDFirst);
+  for (PortId in = 0; d_ports != 0 && in < kDFirst; ++in) {
+    if (!live_.port(hub, in)) continue;
+    for (PortMask rest = d_ports; rest; rest &= rest - 1) {
+      channels_.Add(hub, in, kL0, static_cast<PortId>(std::countr_zero(rest)));
+    }
+  }
+}
+
 absl::Status IndirectCheck::Run(int* hops_max) {
   if (topology_.supernodes() < 3) return absl::OkStatus();
   for (int s = 0; s < topology_.supernodes(); ++s) {
@@ -183,6 +198,7 @@ absl::Status IndirectCheck::Run(int* hops_max) {
   for (NodeId source = 0; source < topology_.hubs(); ++source) {
     if (!live_.hub(source)) continue;
     if (absl::Status status = CheckSource(source); !status.ok()) return status;
+    AddDiversions(source);
   }
   *hops_max = std::max(*hops_max, hops_max_);
   return absl::OkStatus();

@@ -57,6 +57,7 @@ class IndirectCheck {
   Place Follow(const Place& place, PortId port) const;
   Place Walk(const Place& place, PortId port);
   absl::Status CheckSource(NodeId source);
+  void AddDiversions(NodeId hub);
   bool FirstLeg(const Place& place, int middle, Supernodes* reaches);
   const Supernodes& SecondLeg(const Place& place);
   bool ReachesAll(const Place& place, int destination);

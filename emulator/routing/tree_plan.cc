@@ -273,6 +273,12 @@ absl::Status CheckTree(const Topology& topology, const TreeSpec& spec) {
   }
   if (absl::Status status = CheckHubs(topology, spec.members, "member"); !status.ok())
     return status;
+  for (const NodeId member : spec.members) {
+    if (member < topology.leaves()) continue;
+    return absl::InvalidArgumentError(fmt::format(
+        "{} cannot be a member of a tree: an inner switch has no windows; name it as a relay",
+        topology.NodeName(member)));
+  }
   return CheckHubs(topology, spec.relays, "relay");
 }
 

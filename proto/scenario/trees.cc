@@ -26,10 +26,12 @@ std::vector<std::string> Names(const std::string& list) {
   return names;
 }
 
-// A hub, or all hubs whose names begin with that of a drawer or supernode.
+// A hub, or all hubs with windows whose names begin with that of a drawer or supernode.
 absl::Status AddHubs(const std::string& name, const Topology& topology, std::vector<NodeId>* hubs) {
   const std::vector<NodeId> named = HubsNamed(topology, name);
-  hubs->insert(hubs->end(), named.begin(), named.end());
+  for (const NodeId hub : named) {
+    if (named.size() == 1 || hub < topology.leaves()) hubs->push_back(hub);
+  }
   if (!named.empty()) return absl::OkStatus();
   const auto node = topology.ParseNode(name);  // for its words, or a blade
   if (!node.ok()) return node.status();

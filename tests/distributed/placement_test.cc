@@ -16,7 +16,8 @@ namespace {
 
 struct Case {
   const char* name;
-  const char* text;  // YAML, over the defaults of one supernode of 32 hubs
+  const char* text;             // YAML, over the defaults of one supernode of 32 hubs
+  const char* links = nullptr;  // of topology kind `file`
 };
 
 const Case kCases[] = {
@@ -43,6 +44,30 @@ const Case kCases[] = {
      "faults:\n"
      "- {at: 2us, link_down: sn0-d0-h0/sn0-d0-h1}\n"
      "- {at: 4us, link_up: sn0-d0-h0/sn0-d0-h1}"},
+    {"DirectPacketsDivertedInTransit",
+     "topology: {kind: dragonfly, a: 4, g: 9, h: 2, p: 2}\n"
+     "routing: {fifo: {mode: adaptive, selection: random, adaptive: in_transit}}\n"
+     "workload: {pattern: {pattern: adversarial, load: 0.2, measure: 6us}}"},
+    {"TorusOnDetours",
+     "topology: {kind: torus, dims: 4x3x3, p: 2}\n"
+     "parameters: {detect: 500ns, plan: 500ns, install: 500ns}\n"
+     "workload: {pattern: {pattern: uniform, load: 0.2, measure: 8us}}\n"
+     "faults:\n"
+     "- {at: 1us, link_down: s0-0-0/s1-0-0}\n"
+     "- {at: 5us, link_up: s0-0-0/s1-0-0}"},
+    {"HyperxReliable",
+     "topology: {kind: hyperx, dims: 5x4}\n"
+     "workload: {all_to_all: {bytes: 4KiB}}\n"
+     "faults: [{at: 1us, link_down: s0-0/s3-0}]"},
+    {"FatTreeAllreduce",
+     "topology: {kind: fat_tree, levels: 3, radix: 4}\n"
+     "trees: [{name: world, members: all}]\n"
+     "workload: {cau: {iterations: 20}}"},
+    {"ListedNetwork",
+     "topology: {kind: file}\n"
+     "workload: {pattern: {pattern: uniform, load: 0.2, measure: 8us}}\n"
+     "faults: [{at: 2us, link_down: a/b}]",
+     "a b\nb c ll\nc d\nd e\ne a\na c ll\nf b\nf d"},
     {"CutsUnderLoad",
      "workload: {all_to_all: {bytes: 16KiB}}\n"
      "faults:\n"
@@ -121,6 +146,8 @@ void CompareAll(std::uint32_t daemons, bool uneven, std::size_t step = 1) {
     const Case& c = kCases[i];
     SCOPED_TRACE(c.name);
     v1::ApplyRequest request = RequestFromText(c.text);
+    if (c.links != nullptr)
+      request.mutable_scenario()->mutable_topology()->set_inline_links(c.links);
     const RunResult here = RunHere(request.scenario());
     if (uneven) {
       std::uint64_t left = here.nodes;

@@ -20,13 +20,45 @@ constexpr int kRepairsMax = 400;
 constexpr std::uint32_t kElementsMax = 6;
 constexpr char kTrace[] = "tests/fuzz/corpus/goal/ring";
 constexpr char kPermutation[] = "tests/generate/permutation.txt";
+constexpr char kLinks[] = "tests/generate/links.txt";
 
 const FieldDescriptor* ScenarioField(const char* name) {
   return v1::Scenario::descriptor()->FindFieldByName(name);
 }
 
+// A network of few switches, by what was drawn for others. False: another kind.
+bool KeepGraphSmall(v1::Topology* t) {
+  const v1::Topology drawn = *t;
+  const auto keep = [&drawn, t] {
+    t->Clear();
+    t->set_kind(drawn.kind());
+    t->set_p(1 + drawn.p() % 4);
+  };
+  switch (drawn.kind()) {
+    case v1::TOPOLOGY_KIND_TORUS:
+    case v1::TOPOLOGY_KIND_HYPERX: {
+      constexpr const char* kDims[] = {"2", "5", "3x3", "4x4", "2x2x2", "4x3x3", "5x4x2"};
+      keep();
+      t->set_dims(kDims[static_cast<std::size_t>(drawn.a() + drawn.g()) % std::size(kDims)]);
+      return true;
+    }
+    case v1::TOPOLOGY_KIND_FAT_TREE:
+      keep();
+      t->set_levels(2 + drawn.levels() % 2);
+      t->set_radix(t->levels() == 3 ? 4 : 4 + drawn.radix() % 3 * 2);
+      return true;
+    case v1::TOPOLOGY_KIND_FILE:
+      keep();
+      t->set_links_file(kLinks);
+      return true;
+    default:
+      return false;
+  }
+}
+
 // Of another kind than percs: few switches, and only the sizes that it has.
 void KeepKindSmall(v1::Topology* t) {
+  if (KeepGraphSmall(t)) return;
   const auto at_most = [](int value, int most) { return 1 + (value + most - 1) % most; };
   const bool mesh = t->kind() == v1::TOPOLOGY_KIND_FULL_MESH;
   const int a = at_most(t->a(), mesh ? 8 : 6), h = at_most(t->h(), 3), p = at_most(t->p(), 8);
@@ -43,10 +75,8 @@ void KeepKindSmall(v1::Topology* t) {
 // Halves the largest dimension until the machine is small.
 void KeepSmall(v1::Topology* t) {
   if (t->kind() > v1::TOPOLOGY_KIND_PERCS) return KeepKindSmall(t);
-  t->clear_a();
-  t->clear_g();
-  t->clear_h();
-  t->clear_p();
+  for (const char* name : {"a", "g", "h", "p", "dims", "levels", "radix", "taper", "links_file"})
+    t->GetReflection()->ClearField(t, v1::Topology::descriptor()->FindFieldByName(name));
   const auto of = [](bool has, int value, int otherwise) { return has ? value : otherwise; };
   int supernodes = of(t->has_supernodes(), t->supernodes(), 1);
   int drawers = of(t->has_drawers(), t->drawers(), 4), hubs = of(t->has_hubs(), t->hubs(), 8);
