@@ -8,17 +8,14 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "emulator/topology/switch_graph.h"
+
 namespace percs {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 constexpr const char* kFormat = "percs-routes-1";
 constexpr const char* kHere = "here";  // a member of a multicast group, the source of the clock
-
-std::string PortName(PortId port) {
-  const int first = port < kLrFirst ? kLlFirst : port < kDFirst ? kLrFirst : kDFirst;
-  return fmt::format("{}{}", ClassName(ClassOf(port)), port - first);
-}
 
 std::string PortsText(PortMask mask) {
   if (mask & HubTables::kDeliverHere) {  // multicast entries only
@@ -105,6 +102,7 @@ OrderedJson NodeJson(const std::string& name, const HubTables& hub) {
   if (!hub.multicast.empty()) node["multicast"] = MasksJson(hub.multicast);
   if (hub.clock != 0) node["clock"] = PortsText(hub.clock);
   for (const PortId port : hub.forwarding) node["forwarding"].push_back(ForwardingNumber(port));
+  if (!hub.detours.empty()) node["detours"] = hub.detours;
   return node;
 }
 
@@ -130,6 +128,7 @@ class NodeReader {
     if (absl::Status s = ReadClosed(&hub.closed_middles); !s.ok()) return s;
     if (absl::Status s = ReadMulticast(&hub.multicast); !s.ok()) return s;
     if (absl::Status s = ReadForwarding(&hub.forwarding); !s.ok()) return s;
+    if (absl::Status s = ReadDetours(&hub.detours); !s.ok()) return s;
     if (json_.contains("clock")) {
       const auto clock = ParsePorts(json_.at("clock").get<std::string>(), /*multicast=*/true);
       if (!clock.ok()) return Error("clock: " + std::string(clock.status().message()));
@@ -205,6 +204,20 @@ class NodeReader {
       }
       ports->push_back(port < 0 ? kNoPort : static_cast<PortId>(port));
     }
+    return absl::OkStatus();
+  }
+  absl::Status ReadDetours(std::vector<NodeId>* hubs) const {
+    if (!json_.contains("detours")) return absl::OkStatus();
+    for (const OrderedJson& entry : json_.at("detours")) {
+      const auto hub = entry.get<std::int64_t>();
+      if (hub < 0 || hub >= std::int64_t{file_.hubs_per_supernode} * file_.supernodes) {
+        return Error(fmt::format("detours: there is no hub {}; write 0 to {}", hub,
+                                 file_.hubs_per_supernode * file_.supernodes - 1));
+      }
+      hubs->push_back(static_cast<NodeId>(hub));
+    }
+    std::sort(hubs->begin(), hubs->end());
+    hubs->erase(std::unique(hubs->begin(), hubs->end()), hubs->end());
     return absl::OkStatus();
   }
   absl::Status ReadClosed(std::vector<std::uint32_t>* closed) const {
@@ -346,6 +359,10 @@ std::vector<std::string> DiffRoutes(const RouteFile& before, const RouteFile& af
     if (a.closed_middles != b.closed_middles) {
       lines.push_back(fmt::format("{} closed middles: {} -> {}", name, a.closed_middles.size(),
                                   b.closed_middles.size()));
+    }
+    if (a.detours != b.detours) {
+      lines.push_back(fmt::format("{} destinations on detours: {} -> {}", name, a.detours.size(),
+                                  b.detours.size()));
     }
   }
   for (const std::string& name : after.names) {

@@ -17,24 +17,32 @@ class Walk {
 
   void SetMiddle(int middle) { middle_ = middle; }
 
-  // The packet is at `node`, came in on `port` (kNoPort: from the HFI) and on `position`.
+  // The packet is at `node`, came in on `port` (kNoPort: from the HFI) and on `position`, which in
+  // a network of switches says no more than the VC.
   void From(NodeId node, PortId port, Position position) {
     if (routes_.size() >= routes_max_) return;
     if (node == destination_) return Arrive();
     const bool in_tree = topology_.in_tree(node);
     if (!in_tree && destination_ >= topology_.hubs() &&
         topology_.Socket(destination_).node == node) {
-      return Take(node, topology_.Socket(destination_).port, position, 1);
+      return Take({node, port, position}, topology_.Socket(destination_).port, 1);
     }
     const PortMask mask = in_tree ? Forwarding(node) : Outputs(node, port);
     if (mask == 0) return GiveUp("no_route at " + topology_.NodeName(node));
     for (PortMask left = mask; left != 0; left &= left - 1) {
-      Take(node, static_cast<PortId>(std::countr_zero(left)), position, std::popcount(mask));
+      Take({node, port, position}, static_cast<PortId>(std::countr_zero(left)),
+           std::popcount(mask));
     }
   }
   std::vector<v1::Route> Routes() { return std::move(routes_); }
 
  private:
+  struct Place {
+    NodeId node;
+    PortId port;
+    Position position;
+  };
+
   PortMask Forwarding(NodeId node) const {
     const auto tables = tables_(node);
     const auto endpoint = static_cast<std::size_t>(topology_.DestinationEndpoint(destination_));
@@ -60,14 +68,23 @@ class Walk {
     const RouteTable* table = hub->Table(place.kind, port).get();
     return table ? table->Entry(place) : 0;
   }
-  void Take(NodeId node, PortId out, Position position, int choices) {
+  Position Next(const Place& place, PortId out) const {
+    const SwitchGraph* const graph = topology_.graph();
+    if (graph == nullptr) return NextPosition(place.position, out);
+    const auto hub = tables_(place.node);
+    const VcId in_vc = place.position == kInjected ? VcId{0} : VcOfPosition(place.position);
+    const VcId vc = graph->NextVc(place.node, place.port, in_vc, out, hub->Detours(destination_));
+    return vc == SwitchGraph::kNoVc ? kNoPosition : PositionOf(kLlFirst, vc);
+  }
+  void Take(const Place& place, PortId out, int choices) {
+    const NodeId node = place.node;
     const LinkEnd far = topology_.Peer(node, out);
     if (far.node == kNoNode)
       return GiveUp("nothing plugged in at " + topology_.LinkName({node, out}));
     // A link of a blade or crossbar has no position: packets take its VC 0 and are new to the hub
     // behind it.
     const bool edge = std::max(node, far.node) >= topology_.hubs();
-    const Position next = edge ? kInjected : NextPosition(position, out);
+    const Position next = edge ? kInjected : Next(place, out);
     if (next == kNoPosition) {
       return GiveUp("no_vc_position at " + topology_.LinkName({node, out}));
     }

@@ -42,6 +42,26 @@ TEST_F(RouteFileTest, ReadsBackWhatItWrote) {
   }
 }
 
+TEST_F(RouteFileTest, KeepsTheDestinationsOnDetours) {
+  TopologySpec spec;
+  ASSERT_TRUE(spec.UseGraph({.kind = GraphSpec::Kind::kTorus, .dims = {4}}).ok());
+  const Topology ring = Topology::Create(spec).value();
+  const RouteFile intact = MakeRouteFile(ring, 0, {0, 1, 2, 3}, Planner(ring).Plan({}));
+  const RouteFile cut =
+      MakeRouteFile(ring, 0, {0, 1, 2, 3}, Planner(ring).Plan({{{0, kLlFirst}}, {}}));
+  ASSERT_FALSE(cut.tables[1]->detours.empty());
+  const auto again = ParseRoutes(PrintRoutes(cut));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_THAT(DiffRoutes(cut, *again), testing::IsEmpty());
+  EXPECT_EQ(again->tables[1]->detours, cut.tables[1]->detours);
+  EXPECT_THAT(DiffRoutes(intact, cut),
+              testing::Contains(HasSubstr("s1 destinations on detours: 0 -> ")));
+  std::string text = PrintRoutes(cut);
+  text.replace(text.find("\"detours\": ["), 12, "\"detours\": [9, ");
+  EXPECT_THAT(std::string(ParseRoutes(text).status().message()),
+              HasSubstr("detours: there is no hub 9; write 0 to 3"));
+}
+
 TEST_F(RouteFileTest, TellsEveryEntryThatDiffers) {
   const RouteFile before = Plan({});
   RouteFile after = before;
