@@ -28,6 +28,7 @@ bool Hfi::Send(Packet* p, bool verified, const RouteSetting& route) {
   const PortId out = isr_->router().RouteFromSource(header, in, route, queued_);
   p->in = in;
   p->out = out;
+  p->out_vc = isr_->FirstVc(header.destination, out);
   if (verified && header.bytes > 0 && out < kQueueOutputs) FillPayload(header);
   if (context_.tracer) [[unlikely]]
     Trace(p, out);

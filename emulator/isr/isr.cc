@@ -227,7 +227,6 @@ void Isr::OnInjected(Packet* p) {
   InputBuffer& queue = Queue(p->in, p->out);
   p->segment = {context_.now, 0, 0, p->header.flits};
   p->length = p->announced = p->header.flits;
-  p->out_vc = 0;
   if (p->header.traced) [[unlikely]]
     TraceEntry(*p);
   const bool up = outputs_[p->out].up;

@@ -69,6 +69,11 @@ class Isr {
     marks_.Give(mark);
   }
   void OnInjected(Packet* packet);  // B.3: all flits are in the ISR queue
+  // VC that a packet which starts here takes on the link of `out`.
+  VcId FirstVc(NodeId destination, PortId out) const {
+    const bool detour = graph_ && out < kLinkPorts && router_.tables()->Detours(destination);
+    return detour ? SwitchGraph::kDetourVc : VcId{0};
+  }
   void OnInputTimer(PortId port, int vc,
                     PortId output);  // a packet for `output` may request or be dropped
   void OnOutputFree(PortId port);

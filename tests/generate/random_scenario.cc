@@ -98,6 +98,17 @@ void KeepCheap(v1::Workload* workload) {
   if (c->bytes() * tasks * tasks > kContentMax) c->set_verified(false);
 }
 
+// Networks of switches have no others of these; seldom they stay, to be refused.
+void KeepParts(RandomStream* random, v1::Scenario* scenario) {
+  const v1::TopologyKind kind = scenario->topology().kind();
+  const bool graph = kind == v1::TOPOLOGY_KIND_TORUS || kind == v1::TOPOLOGY_KIND_HYPERX ||
+                     kind == v1::TOPOLOGY_KIND_FAT_TREE || kind == v1::TOPOLOGY_KIND_FILE;
+  if (!graph || random->Below(8) == 0) return;
+  scenario->clear_blades();
+  scenario->clear_multicast();
+  scenario->clear_clock();
+}
+
 void NameMachine(const v1::Scenario& scenario, MessageDraw::Names* names) {
   v1::Scenario machine;
   *machine.mutable_topology() = scenario.topology();
@@ -162,6 +173,7 @@ class ScenarioDraw {
     draw.DrawField(&scenario_, ScenarioField("workload"));
     draw.Draw(&scenario_);
     scenario_.set_seed(seed_);
+    KeepParts(&random_, &scenario_);
     KeepCheap(scenario_.mutable_workload());
     names_ = draw.names();
     return scenario_;
@@ -189,6 +201,7 @@ class ScenarioDraw {
       if (!repair.Follow(error)) break;
       scenario_.set_seed(seed_);
       if (small_ && scenario_.has_topology()) KeepSmall(scenario_.mutable_topology());
+      KeepParts(&random, &scenario_);
       if (scenario_.has_workload()) KeepCheap(scenario_.mutable_workload());
       NameMachine(scenario_, &draw.names());
     }

@@ -131,6 +131,60 @@ TEST(Congestion, APacketsOwnAlgorithmNeedsHubsThatTell) {
   EXPECT_TRUE(RunScenario(scenario, {}).ok());
 }
 
+// Four supernodes of two hubs: hub 0 has the links to supernodes 1 and 3. It fills its queue for
+// supernode 1 at time 0, and `others` packets for supernode 3; hub 1 sends one packet to supernode
+// 1 before it is told of that.
+Scenario PassesAFullQueue(AdaptiveAlgorithm algorithm, int others = 0) {
+  Scenario scenario = OneAsks(Adaptive(algorithm), 200'000);
+  scenario.topology = {4, 1, 2, 1};
+  auto& packets = std::get<ScriptedWorkload>(scenario.workload).packets;
+  for (ScriptedPacket& packet : packets) packet.destination = packet.source == 0 ? 2 : 3;
+  for (int i = 0; i < others; ++i) {
+    packets.push_back(packets[static_cast<std::size_t>(i)]);
+    packets.back().destination = 6;
+  }
+  return scenario;
+}
+
+std::uint64_t Diverted(const Scenario& scenario, std::uint64_t lost = 0) {
+  const auto result = RunScenario(scenario, {});
+  EXPECT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(result->violations, testing::IsEmpty());
+  EXPECT_EQ(result->total.packets_delivered, result->total.packets_created - lost);
+  EXPECT_EQ(result->total.packets_by_mode[kIndirect], 0u) << "the source chose direct";
+  return result->total.packets_diverted;
+}
+
+TEST(Congestion, InTransitADirectPacketLeavesALongQueueForAShortOne) {
+  EXPECT_EQ(Diverted(PassesAFullQueue(AdaptiveAlgorithm::kInTransit)), 1u);
+  EXPECT_EQ(Diverted(PassesAFullQueue(AdaptiveAlgorithm::kPb)), 0u);
+  EXPECT_EQ(Diverted(PassesAFullQueue(AdaptiveAlgorithm::kInTransit, 16)), 0u) << "as long";
+  Scenario patient = PassesAFullQueue(AdaptiveAlgorithm::kInTransit);
+  patient.parameters.congestion_threshold = 1000;
+  EXPECT_EQ(Diverted(patient), 0u);
+}
+
+TEST(Congestion, InTransitADirectPacketGoesRoundALinkThatIsDown) {
+  const auto cut = [](AdaptiveAlgorithm algorithm) {
+    Scenario scenario = PassesAFullQueue(algorithm);
+    auto& packets = std::get<ScriptedWorkload>(scenario.workload).packets;
+    packets.erase(packets.begin(), packets.begin() + 16);
+    scenario.reroute = false;
+    scenario.faults = {SetLinkDown(100'000, {0, kDFirst})};
+    return scenario;
+  };
+  EXPECT_EQ(Diverted(cut(AdaptiveAlgorithm::kInTransit)), 1u);
+  EXPECT_EQ(Diverted(cut(AdaptiveAlgorithm::kPb), 1), 0u);
+}
+
+TEST(Congestion, APacketIsDivertedInOtherProcessesToo) {
+  Scenario scenario = PassesAFullQueue(AdaptiveAlgorithm::kInTransit);
+  const auto whole = RunScenario(scenario, {});
+  const auto split = test::SplitRun(scenario, test::Processes(3));
+  ASSERT_TRUE(whole.ok() && split.ok());
+  EXPECT_EQ(whole->digest, split->digest);
+}
+
 // Sixteen hubs of each supernode send to one other supernode, over one D link of 10 GB/s.
 Scenario Adversarial(RouteSetting route, double gb_per_hub) {
   Scenario scenario;

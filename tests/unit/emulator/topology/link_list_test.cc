@@ -52,7 +52,7 @@ TEST(LinkListTest, MistakesAreNamedWithTheirLine) {
   EXPECT_THAT(Refusal("a:LR24 b"), HasSubstr("a:LR24 is no port of class lr; write LR0 to LR23"));
   EXPECT_THAT(Refusal("a: b"), HasSubstr("a: is no port of class lr"));
   EXPECT_EQ(Refusal("a:LR0 b\nc a:LR0"), "line 2: a:LR0 has a link already, in line 1");
-  EXPECT_THAT(Refusal("a b\nc d"), HasSubstr("no links join c to a"));
+  EXPECT_THAT(Refusal("a b\nc d"), HasSubstr("no links join a to d"));
   EXPECT_THAT(Refusal(""), HasSubstr("0 switches; a network needs at least 2"));
 }
 
