@@ -19,6 +19,7 @@ struct LinkParameters {
   int lanes_min = 1;  // fewer: the link is down
 
   int lanes_working(int lost) const { return std::min(lanes, lanes + spare_lanes - lost); }
+  bool operator==(const LinkParameters&) const = default;
 };
 
 // WIDE: data: one member for each parameter.

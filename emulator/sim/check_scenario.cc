@@ -45,6 +45,13 @@ Time LongestWire(const Scenario& scenario) {
 }  // namespace
 
 absl::Status CheckMachine(const Scenario& scenario, const Topology& topology) {
+  // There a link is between ports of any two numbers, and both ends must reckon with one buffer.
+  if (topology.graph() && scenario.topology.graph->kind != GraphSpec::Kind::kListed &&
+      scenario.parameters.lr != scenario.parameters.ll) {
+    return absl::InvalidArgumentError(
+        "parameters.lr differs from parameters.ll, but all links of a torus, a HyperX or a fat tree "
+        "are of one kind; set ll and leave out lr");
+  }
   absl::Status status = CheckMulticastParameters(topology.groups().size(), scenario.parameters);
   if (!status.ok()) return status;
   if (status = CheckWorkload(scenario, topology); !status.ok()) return status;

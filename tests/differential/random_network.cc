@@ -41,6 +41,8 @@ class Generator {
     MakeCables();
     AddStorm(&scenario_);
     MakeService();
+    if (scenario_.topology.graph && scenario_.topology.graph->kind != GraphSpec::Kind::kListed)
+      scenario_.parameters.lr = scenario_.parameters.ll;
     return scenario_;
   }
 
@@ -73,8 +75,20 @@ class Generator {
 
   TopologySpec MakeGraph() {
     using Dims = std::vector<int>;
-    GraphSpec graph{.kind = static_cast<GraphSpec::Kind>(scenario_.seed % 3)};
-    if (graph.kind == GraphSpec::Kind::kFatTree) {
+    GraphSpec graph{.kind = static_cast<GraphSpec::Kind>(scenario_.seed % 4)};
+    if (graph.kind == GraphSpec::Kind::kListed) {
+      const int switches = Range(2, 8);
+      for (int i = 0; i < switches; ++i) graph.names.push_back(fmt::format("s{}", i));
+      const auto join = [&](int a, int b) {
+        const LinkClass link_class = Chance(30) ? LinkClass::kLl : LinkClass::kLr;
+        graph.links.push_back({static_cast<NodeId>(a), static_cast<NodeId>(b), link_class});
+      };
+      for (int i = 1; i < switches; ++i) join(Range(0, i - 1), i);
+      for (int more = Range(0, 5); more > 0 && switches > 2; --more) {
+        const int a = Range(0, switches - 1);
+        join(a, (a + Range(1, switches - 1)) % switches);
+      }
+    } else if (graph.kind == GraphSpec::Kind::kFatTree) {
       graph.levels = Pick({2, 2, 3});
       graph.radix = graph.levels == 3 ? 4 : Pick({2, 4, 8});
       graph.taper = graph.radix > 2 ? Pick({1, 2}) : 1;

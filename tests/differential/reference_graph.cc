@@ -44,6 +44,7 @@ GraphRule::Order GraphRule::Of(NodeId from, NodeId to) const {
   if (graph.kind == GraphSpec::Kind::kFatTree) {
     return Level(to) > Level(from) ? Order{0, Level(from)} : Order{1, -Level(from)};
   }
+  if (graph.kind == GraphSpec::Kind::kListed) return {0, 0};
   int a = static_cast<int>(from), b = static_cast<int>(to), section = 0;
   while (a % graph.dims[static_cast<std::size_t>(section)] ==
          b % graph.dims[static_cast<std::size_t>(section)]) {
@@ -54,7 +55,7 @@ GraphRule::Order GraphRule::Of(NodeId from, NodeId to) const {
   const int size = graph.dims[static_cast<std::size_t>(section)];
   if (graph.kind == GraphSpec::Kind::kHyperx || size == 2) return {section, 0};
   const bool forward = b % size == (a % size + 1) % size;
-  return {section, forward ? a % size : -(a % size)};
+  return {section, forward ? a % size : size - 1 - a % size};
 }
 
 std::optional<int> GraphRule::NextVc(NodeId node, PortId in, int vc, PortId out,
