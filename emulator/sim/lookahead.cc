@@ -9,6 +9,15 @@ namespace percs {
 namespace {
 constexpr Time kDistributedLookaheadMin = 20 * kNanosecond;
 
+// Hubs of PERCS have the same L ports; switches do not.
+bool AnyConnected(const Topology& topology, PortId port) {
+  const NodeId hubs = topology.graph() ? topology.hubs() : NodeId{1};
+  for (NodeId node = 0; node < hubs; ++node) {
+    if (topology.connected(node, port)) return true;
+  }
+  return false;
+}
+
 Lookahead OfClasses(const Topology& topology, const Scenario& scenario,
                     absl::FunctionRef<bool(LinkClass)> crosses) {
   const P7ihParameters& parameters = scenario.parameters;
@@ -31,7 +40,7 @@ Lookahead OfClasses(const Topology& topology, const Scenario& scenario,
   };
   for (PortId port = 0; port < kLinkPorts; ++port) {
     if (!crosses(ClassOf(port))) continue;
-    if (!topology.connected(0, port) && ClassOf(port) != LinkClass::kD) continue;
+    if (ClassOf(port) != LinkClass::kD && !AnyConnected(topology, port)) continue;
     if (ClassOf(port) == LinkClass::kD && topology.supernodes() < 2 && topology.blades() == 0 &&
         topology.gateway().node == kNoNode) {
       continue;

@@ -93,11 +93,11 @@ TEST(Differential, EngineAndReferenceAgreeOnRandomTables) {
 
 // 150 of each kind, with tables of the planner and with others.
 TEST(Differential, EngineAndReferenceAgreeOnNetworksOfSwitches) {
-  const std::uint64_t networks = FromEnvironment("PERCS_NETWORKS", 450);
+  const std::uint64_t networks = FromEnvironment("PERCS_NETWORKS", 600);
   for (const bool random_tables : {false, true}) {
     Coverage coverage;
     Campaign(kGraphNetworks + test::Seed() % kGraphNetworks, random_tables, networks, &coverage);
-    if (HasFailure() || networks < 450) return;
+    if (HasFailure() || networks < 600) return;
     EXPECT_GT(coverage.detours, 0u);
     if (random_tables) EXPECT_GT(coverage.no_vc_position, 0u);
   }

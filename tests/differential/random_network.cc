@@ -31,6 +31,7 @@ class Generator {
     scenario_.topology = scenario_.seed < kGraphNetworks ? MakeTopology() : MakeGraph();
     if (!scenario_.topology.graph) MakeBlades();
     scenario_.parameters = MakeParameters();
+    MakeLinksAlike();
     scenario_.workload = MakeTraffic();
     if (!scenario_.topology.graph) MakeGroups();
     if (Chance(tight_ ? 80 : 50)) MakeFaults();
@@ -41,8 +42,7 @@ class Generator {
     MakeCables();
     AddStorm(&scenario_);
     MakeService();
-    if (scenario_.topology.graph && scenario_.topology.graph->kind != GraphSpec::Kind::kListed)
-      scenario_.parameters.lr = scenario_.parameters.ll;
+    MakeLinksAlike();
     return scenario_;
   }
 
@@ -103,6 +103,12 @@ class Generator {
     PERCS_CHECK(spec.UseGraph(graph).ok());
     nodes_ = spec.hubs;
     return spec;
+  }
+
+  // All links of most networks of switches are of one kind.
+  void MakeLinksAlike() {
+    if (scenario_.topology.graph && scenario_.topology.graph->kind != GraphSpec::Kind::kListed)
+      scenario_.parameters.lr = scenario_.parameters.ll;
   }
 
   // Of their own stream, so that networks without blades are what they were.

@@ -37,5 +37,18 @@ TEST(Lookahead, NetworkManagementCrossesToo) {
   EXPECT_EQ(Horizon(scenario), 90 * kNanosecond);
 }
 
+// The first switch has no LR link, others do.
+TEST(Lookahead, OfSwitchesEveryOneCounts) {
+  TopologySpec spec;
+  const GraphSpec graph{.kind = GraphSpec::Kind::kListed,
+                        .names = {"a", "b", "c"},
+                        .links = {{0, 1, LinkClass::kLl}, {1, 2, LinkClass::kLr}}};
+  ASSERT_TRUE(spec.UseGraph(graph).ok());
+  Scenario scenario;
+  scenario.parameters.ll.wire = 40 * kNanosecond;
+  scenario.parameters.lr.wire = 0;
+  EXPECT_EQ(FindLookahead(Topology::Create(spec).value(), scenario).time, 50 * kNanosecond);
+}
+
 }  // namespace
 }  // namespace percs
