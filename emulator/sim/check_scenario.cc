@@ -49,8 +49,8 @@ absl::Status CheckMachine(const Scenario& scenario, const Topology& topology) {
   if (topology.graph() && scenario.topology.graph->kind != GraphSpec::Kind::kListed &&
       scenario.parameters.lr != scenario.parameters.ll) {
     return absl::InvalidArgumentError(
-        "parameters.lr differs from parameters.ll, but all links of a torus, a HyperX or a fat tree "
-        "are of one kind; set ll and leave out lr");
+        "parameters.lr differs from parameters.ll, but all links of a torus, a HyperX or a fat "
+        "tree are of one kind; set ll and leave out lr");
   }
   absl::Status status = CheckMulticastParameters(topology.groups().size(), scenario.parameters);
   if (!status.ok()) return status;
