@@ -50,11 +50,11 @@ const Case kCases[] = {
      "workload: {pattern: {pattern: adversarial, load: 0.2, measure: 6us}}"},
     {"TorusOnDetours",
      "topology: {kind: torus, dims: 4x3x3, p: 2}\n"
-     "parameters: {detect: 500ns, plan: 500ns, install: 500ns}\n"
-     "workload: {pattern: {pattern: uniform, load: 0.2, measure: 8us}}\n"
+     "parameters: {detect: 1us, plan: 500ns, install: 3us}\n"
+     "workload: {pattern: {pattern: uniform, load: 0.2, measure: 16us}}\n"
      "faults:\n"
      "- {at: 1us, link_down: s0-0-0/s1-0-0}\n"
-     "- {at: 5us, link_up: s0-0-0/s1-0-0}"},
+     "- {at: 10us, link_up: s0-0-0/s1-0-0}"},
     {"HyperxReliable",
      "topology: {kind: hyperx, dims: 5x4}\n"
      "workload: {all_to_all: {bytes: 4KiB}}\n"
