@@ -31,7 +31,7 @@ class Generator {
     scenario_.topology = scenario_.seed < kGraphNetworks ? MakeTopology() : MakeGraph();
     if (!scenario_.topology.graph) MakeBlades();
     scenario_.parameters = MakeParameters();
-    MakeLinksAlike();
+    MakeLinksAlike(&scenario_);
     scenario_.workload = MakeTraffic();
     if (!scenario_.topology.graph) MakeGroups();
     if (Chance(tight_ ? 80 : 50)) MakeFaults();
@@ -42,7 +42,6 @@ class Generator {
     MakeCables();
     AddStorm(&scenario_);
     MakeService();
-    MakeLinksAlike();
     return scenario_;
   }
 
@@ -103,12 +102,6 @@ class Generator {
     PERCS_CHECK(spec.UseGraph(graph).ok());
     nodes_ = spec.hubs;
     return spec;
-  }
-
-  // All links of most networks of switches are of one kind.
-  void MakeLinksAlike() {
-    if (scenario_.topology.graph && scenario_.topology.graph->kind != GraphSpec::Kind::kListed)
-      scenario_.parameters.lr = scenario_.parameters.ll;
   }
 
   // Of their own stream, so that networks without blades are what they were.
@@ -306,6 +299,7 @@ class Generator {
       link->spare_lanes = static_cast<int>(random.Below(3));
       link->lanes_min = 1 + static_cast<int>(random.Below(static_cast<std::uint32_t>(link->lanes)));
     }
+    MakeLinksAlike(&scenario_);
     for (std::uint32_t k = 1 + random.Below(6); k > 0; --k) {
       const Time at =
           static_cast<Time>(random.Below(static_cast<std::uint32_t>(span_ + 100))) * 1000;

@@ -94,6 +94,7 @@ class Storm {
       link->spare_lanes = static_cast<int>(random_.Below(2));
       link->lanes_min = 1;
     }
+    MakeLinksAlike(&scenario_);
     scenario_.parameters.replay_limit = 2 + static_cast<int>(random_.Below(7));
   }
 
@@ -160,6 +161,12 @@ class Storm {
 void AddStorm(Scenario* scenario) {
   const Topology topology = Topology::Create(scenario->topology).value();
   Storm(scenario, topology).Add();
+}
+
+void MakeLinksAlike(Scenario* scenario) {
+  const std::optional<GraphSpec>& graph = scenario->topology.graph;
+  if (graph && graph->kind != GraphSpec::Kind::kListed)
+    scenario->parameters.lr = scenario->parameters.ll;
 }
 
 }  // namespace percs::reference

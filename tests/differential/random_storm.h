@@ -11,4 +11,7 @@ namespace percs::reference {
 // its packets, and a storm on two links of that path. `scenario` is complete otherwise.
 void AddStorm(Scenario* scenario);
 
+// All links of most networks of switches are of one kind: `lr` becomes what `ll` is.
+void MakeLinksAlike(Scenario* scenario);
+
 }  // namespace percs::reference
