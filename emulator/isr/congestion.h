@@ -51,7 +51,7 @@ class CongestionReports {
   void BeginAgain(Time at);
 
  private:
-  using ByDPort = std::array<std::uint32_t, kDPorts>;
+  using ByDPort = QueuedForD;
   struct Report {
     Time arrival = 0;
     PortId port = kNoPort;

@@ -145,13 +145,15 @@ Position Isr::NextInGraph(const InputBuffer& buffer, const Packet& p) const {
 }
 
 PortId Isr::RouteInTransit(PacketHeader& header, PortId in) {
-  QueuedForD waiting{};
-  CountWaiting(&waiting);
   PortMask up = 0;
   for (PortId port = kDFirst; port < kHfiFirst; ++port) {
     if (outputs_[port].connected && outputs_[port].up) up |= PortBit(port);
   }
-  return router_.RouteInTransit(header, in, up, waiting);
+  return router_.RouteInTransit(header, in, up, [this] {
+    QueuedForD waiting{};
+    CountWaiting(&waiting);
+    return waiting;
+  });
 }
 
 void Isr::BeginPacket(InputBuffer& buffer, Packet* p) {

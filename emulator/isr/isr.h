@@ -71,8 +71,9 @@ class Isr {
   void OnInjected(Packet* packet);  // B.3: all flits are in the ISR queue
   // VC that a packet which starts here takes on the link of `out`.
   VcId FirstVc(NodeId destination, PortId out) const {
-    const bool detour = graph_ && out < kLinkPorts && router_.tables()->Detours(destination);
-    return detour ? SwitchGraph::kDetourVc : VcId{0};
+    if (!graph_ || out >= kLinkPorts || context_.parameters->vc_policy == VcPolicy::kSingle)
+      return 0;
+    return graph_->NextVc(context_.node, kNoPort, 0, out, router_.tables()->Detours(destination));
   }
   void OnInputTimer(PortId port, int vc,
                     PortId output);  // a packet for `output` may request or be dropped

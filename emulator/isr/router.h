@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "emulator/base/check.h"
 #include "emulator/base/random.h"
 #include "emulator/chip/node_context.h"
@@ -91,8 +92,9 @@ class Router {
                                                 : RouteByMode(header, in, setting, queued);
   }
   // The same at the next hub, for a packet whose source left its mode open. `up`: D ports whose
-  // links are.
-  PortId RouteInTransit(PacketHeader& header, PortId in, PortMask up, const QueuedForD& waiting);
+  // links are. `count` is asked only for a packet that is to leave by a D port.
+  PortId RouteInTransit(PacketHeader& header, PortId in, PortMask up,
+                        absl::FunctionRef<QueuedForD()> count);
   // Ports that a multicast packet leaves by, including kDeliverHere for the own HFIs; none: why.
   PortMask Branches(const PacketHeader& header, DropReason* reason);
   // HFI port that a window is pinned to (rule 15).

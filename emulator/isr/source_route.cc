@@ -47,7 +47,7 @@ PortId Router::RouteByMode(PacketHeader& header, PortId in, const RouteSetting& 
 }
 
 PortId Router::RouteInTransit(PacketHeader& header, PortId in, PortMask up,
-                              const QueuedForD& waiting) {
+                              absl::FunctionRef<QueuedForD()> count) {
   header.mode = RouteMode::kHwDirect;
   const Topology& topology = *context_.topology;
   const NodeId hub = topology.ExitHub(header.destination);
@@ -59,6 +59,7 @@ PortId Router::RouteInTransit(PacketHeader& header, PortId in, PortMask up,
   if (mask == 0) return Route(header, in);
   const PortId direct = Candidate(mask, (mask & (mask - 1)) != 0 ? Pointer(place) : 0);
   if (!IsD(direct)) return Route(header, in);
+  const QueuedForD waiting = count();
   const auto flits = [&](PortId d_port) {
     return waiting[static_cast<std::size_t>(d_port - kDFirst)];
   };

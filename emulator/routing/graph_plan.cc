@@ -20,7 +20,9 @@ class GraphPlan {
         live_(LivePorts(topology, failures)),
         by_rank_(graph_.switches()),
         fresh_(graph_.switches()),
-        came_down_(graph_.switches()) {
+        came_down_(graph_.switches()),
+        none_(std::make_shared<const RouteTable>(
+            RouteTable{std::vector<PortMask>(graph_.switches()), std::vector<PortMask>(1)})) {
     std::iota(by_rank_.begin(), by_rank_.end(), NodeId{0});
     std::sort(by_rank_.begin(), by_rank_.end(),
               [&](NodeId a, NodeId b) { return graph_.rank(a) < graph_.rank(b); });
@@ -116,12 +118,10 @@ class GraphPlan {
     const auto down = fresh_[node] == came_down_[node]
                           ? fresh
                           : std::make_shared<const RouteTable>(RouteTable{came_down_[node], inter});
-    const auto none = std::make_shared<const RouteTable>(
-        RouteTable{std::vector<PortMask>(graph_.switches()), inter});
     auto made = std::make_shared<HubTables>();
     made->source_direct = made->source_striped = fresh;
-    made->source_indirect = none;
-    made->port_indirect.fill(none);
+    made->source_indirect = none_;
+    made->port_indirect.fill(none_);
     for (int p = 0; p < kLinkPorts; ++p) {
       const NodeId far = Far(node, static_cast<PortId>(p));
       made->port_direct[static_cast<std::size_t>(p)] =
@@ -139,6 +139,7 @@ class GraphPlan {
   std::vector<NodeId> by_rank_;
   std::vector<std::vector<PortMask>> fresh_, came_down_;  // by switch, then destination
   std::vector<NodeId> detours_;
+  const std::shared_ptr<const RouteTable> none_;  // of all switches: no indirect routes
 };
 
 }  // namespace

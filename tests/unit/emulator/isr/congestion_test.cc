@@ -185,6 +185,27 @@ TEST(Congestion, APacketIsDivertedInOtherProcessesToo) {
   EXPECT_EQ(whole->digest, split->digest);
 }
 
+// Every packet of a listed network is on detours, from its source on.
+TEST(Congestion, ADetourHasAChannelOfItsOwnUnlessThereIsOnlyOne) {
+  const auto flits_on = [](VcPolicy policy, VcId vc) {
+    Scenario scenario;
+    const GraphSpec graph{.kind = GraphSpec::Kind::kListed,
+                          .names = {"a", "b", "c"},
+                          .links = {{0, 1, LinkClass::kLl}, {1, 2, LinkClass::kLl}}};
+    EXPECT_TRUE(scenario.topology.UseGraph(graph).ok());
+    scenario.parameters.vc_policy = policy;
+    scenario.workload = ScriptedWorkload{.packets = {{0, 0, 2}}};
+    const auto result = RunScenario(scenario, {});
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result->total.ports[kLlFirst].vc[vc].flits +
+           result->total.ports[kLlFirst + 1].vc[vc].flits;
+  };
+  EXPECT_EQ(flits_on(VcPolicy::kPosition, SwitchGraph::kDetourVc), 2u * 16);
+  EXPECT_EQ(flits_on(VcPolicy::kPosition, 0), 0u);
+  EXPECT_EQ(flits_on(VcPolicy::kSingle, 0), 2u * 16);
+  EXPECT_EQ(flits_on(VcPolicy::kSingle, SwitchGraph::kDetourVc), 0u);
+}
+
 // Sixteen hubs of each supernode send to one other supernode, over one D link of 10 GB/s.
 Scenario Adversarial(RouteSetting route, double gb_per_hub) {
   Scenario scenario;
