@@ -73,7 +73,8 @@ std::string PathsText(const PathLatencies& paths) {
       if (cell.count == 0) continue;
       ++rows;
       table.Add({PathLatencies::ClassText(static_cast<PathLatencies::Class>(path)),
-                 fmt::format("{}", hops), FormatShort(static_cast<Time>(cell.sum_ps / cell.count)),
+                 fmt::format("{}{}", hops, hops + 1 == PathLatencies::kHops ? " or more" : ""),
+                 FormatShort(static_cast<Time>(cell.sum_ps / cell.count)),
                  FormatShort(static_cast<Time>(cell.max_ps)), FormatCount(cell.count)});
     }
   }

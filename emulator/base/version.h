@@ -6,6 +6,6 @@
 
 namespace percs {
 
-inline constexpr std::uint32_t kModelVersion = 12;
+inline constexpr std::uint32_t kModelVersion = 13;
 
 }  // namespace percs

@@ -14,28 +14,27 @@ CongestionReports::CongestionReports(NodeId node, const Topology& topology,
       parameters_(parameters),
       isr_(isr),
       reports_(reports),
-      congested_from_(reports == CongestionReport::kBits
-                          ? 1u
-                          : static_cast<std::uint32_t>(parameters.congestion_threshold)),
       send_(std::move(send)),
       told_(kDFirst) {
   for (PortId port = kDFirst; port < kHfiFirst; ++port) has_d_ |= topology.connected(node, port);
 }
 
-std::uint32_t CongestionReports::Waiting(PortId port, int supernode) const {
+CongestionReports::Known CongestionReports::Behind(PortId port, int supernode) const {
   const bool own = IsD(port);
-  if (port >= kLinkPorts || !topology_.connected(node_, port)) return 0;
+  Known known;
+  if (port >= kLinkPorts || !topology_.connected(node_, port)) return known;
   const NodeId hub = own ? node_ : topology_.Peer(node_, port).node;
   const ByDPort& values = own ? own_ : told_[port].value;
-  std::uint32_t most = 0;
   for (int d = 0; d < kDPorts; ++d) {
+    const std::uint32_t value = values[static_cast<std::size_t>(d)];
     const PortId out = static_cast<PortId>(kDFirst + d);
-    if (values[static_cast<std::size_t>(d)] <= most || !topology_.connected(hub, out)) continue;
+    if (value == 0 || !topology_.connected(hub, out)) continue;
     const NodeId peer = topology_.Peer(hub, out).node;
-    if (peer < topology_.hubs() && topology_.supernode_of(peer) == supernode)
-      most = values[static_cast<std::size_t>(d)];
+    if (peer >= topology_.hubs() || topology_.supernode_of(peer) != supernode) continue;
+    known.flits = std::max(known.flits, value / 2);
+    known.congested |= value % 2 == 1;
   }
-  return most;
+  return known;
 }
 
 void CongestionReports::Receive(const ControlItem& report) {
@@ -71,14 +70,32 @@ void CongestionReports::Look(Time now) {
   const bool any =
       std::any_of(waiting.begin(), waiting.end(), [](auto flits) { return flits > 0; });
   next_look_ = any ? now + parameters_.congestion_period : kNever;
-  const auto threshold = static_cast<std::uint32_t>(parameters_.congestion_threshold);
+  const ByDPort value = Values(waiting);
   for (int d = 0; d < kDPorts; ++d) {
     const auto i = static_cast<std::size_t>(d);
-    if (reports_ == CongestionReport::kBits) waiting[i] = waiting[i] >= threshold ? 1 : 0;
-    if (waiting[i] == own_[i]) continue;
-    own_[i] = waiting[i];
+    if (value[i] == own_[i]) continue;
+    own_[i] = value[i];
     for (PortId port = 0; port < kDFirst; ++port) Tell(port, d, now);
   }
+}
+
+CongestionReports::ByDPort CongestionReports::Values(const ByDPort& waiting) const {
+  std::uint32_t all = 0, others = 0;
+  for (int d = 0; d < kDPorts; ++d) {
+    all += waiting[static_cast<std::size_t>(d)];
+    others += topology_.connected(node_, static_cast<PortId>(kDFirst + d)) ? 1 : 0;
+  }
+  if (others > 0) --others;
+  ByDPort value{};
+  for (int d = 0; d < kDPorts; ++d) {
+    const std::uint32_t flits = waiting[static_cast<std::size_t>(d)];
+    const std::uint32_t twice_mean = others == 0 ? 0 : 2 * (all - flits) / others;
+    const bool congested =
+        flits >= static_cast<std::uint32_t>(parameters_.congestion_threshold) + twice_mean;
+    value[static_cast<std::size_t>(d)] =
+        (reports_ == CongestionReport::kCounts ? 2 * flits : 0) + (congested ? 1 : 0);
+  }
+  return value;
 }
 
 void CongestionReports::Tell(PortId port, int d_port, Time now) const {

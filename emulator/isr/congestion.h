@@ -24,13 +24,13 @@ class CongestionReports {
                     const Isr& isr, CongestionReport reports,
                     std::function<void(ControlItem&&)> send);
 
-  // Flits that wait for the D links over which the hub behind `port`, or this one if that is a D
-  // port, reaches `supernode`: the most of them, as far as this hub was told; 0 if it has none.
-  // With kBits 1 for a congested link.
-  std::uint32_t Waiting(PortId port, int supernode) const;
-  bool Congested(PortId port, int supernode) const {
-    return Waiting(port, supernode) >= congested_from_;
-  }
+  struct Known {
+    std::uint32_t flits = 0;  // 0 unless reports have numbers
+    bool congested = false;
+  };
+  // What this hub was told of the D links over which the hub behind `port`, or this one if that is
+  // a D port, reaches `supernode`: the most flits that wait for one, and whether any is congested.
+  Known Behind(PortId port, int supernode) const;
 
   void Receive(const ControlItem& report);
   // Of the next report that arrives, or the next look.
@@ -66,6 +66,10 @@ class CongestionReports {
     std::array<Time, kDPorts> sent{};
   };
   void Look(Time now);
+  // Of these flits that wait: twice their number, if reports have it, plus 1 where that is at least
+  // `congestion_threshold` plus twice the mean of the hub's other D links. (A threshold alone marks
+  // every link of a loaded machine; twice the mean is FOGSim's.)
+  ByDPort Values(const ByDPort& waiting) const;
   void Tell(PortId port, int d_port, Time now) const;
 
   const NodeId node_;
@@ -73,7 +77,6 @@ class CongestionReports {
   const P7ihParameters& parameters_;
   const Isr& isr_;
   const CongestionReport reports_;
-  const std::uint32_t congested_from_;
   std::function<void(ControlItem&&)> send_;
   bool has_d_ = false;
   ByDPort own_{};               // as of the last look, and as the others were told

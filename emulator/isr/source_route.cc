@@ -146,12 +146,15 @@ bool Router::IndirectIsBetter(int destination, PortId in, int middle, const Rout
   std::uint64_t direct_flits = queued[one], indirect_flits = queued[other];
   if (setting.adaptive != AdaptiveAlgorithm::kUgalL) {
     PERCS_CHECK(reports_);
+    const auto behind_one = reports_->Behind(one, destination);
+    const auto behind_other = reports_->Behind(other, middle);
     if (setting.adaptive != AdaptiveAlgorithm::kUgalG) {
-      const bool congested = reports_->Congested(one, destination);
-      if (congested != reports_->Congested(other, middle)) return congested;
+      // Over two congested links it would load both, over the direct one only that.
+      if (behind_other.congested) return false;
+      if (behind_one.congested) return true;
     } else {
-      direct_flits += reports_->Waiting(one, destination);
-      indirect_flits += reports_->Waiting(other, middle);
+      direct_flits += behind_one.flits;
+      indirect_flits += behind_other.flits;
     }
   }
   return direct_flits * kDirectHops >

@@ -7,8 +7,12 @@
 namespace percs {
 
 const char* PathLatencies::ClassText(Class path) {
-  constexpr const char* kTexts[] = {"same drawer", "same supernode", "other supernode, direct",
-                                    "other supernode, indirect", "edge or multicast"};
+  constexpr const char* kTexts[] = {"same drawer",
+                                    "same supernode",
+                                    "other supernode, direct",
+                                    "other supernode, indirect",
+                                    "edge or multicast",
+                                    "network of switches"};
   return kTexts[path];
 }
 
@@ -19,6 +23,10 @@ PathClassifier::PathClassifier(const Topology& topology, NodeId node) : node_(no
   supernode_hubs_ = static_cast<NodeId>(topology.hubs_per_supernode());
   drawer_ = node / drawer_hubs_ * drawer_hubs_;
   supernode_ = node / supernode_hubs_ * supernode_hubs_;
+  if (topology.graph() == nullptr) return;
+  near_ = PathLatencies::kSwitches;
+  drawer_ = 0;
+  drawer_hubs_ = hubs_;
 }
 
 void PathLatencies::Merge(const PathLatencies& other) {

@@ -22,9 +22,10 @@ struct PathLatencies {
     kDirect,     // to another supernode
     kIndirect,   // to another supernode, over a middle one
     kEdge,       // to or from what is no hub, or to a multicast group
+    kSwitches,   // in a network of switches, which has none of these groups
   };
-  static constexpr int kClasses = kEdge + 1;
-  static constexpr int kHops = kRouteHopsMax + 1;  // 0 to 5 links; more count as the most
+  static constexpr int kClasses = kSwitches + 1;
+  static constexpr int kHops = 17;  // 0 to 16 links; more count as the most
   struct Cell {
     std::uint64_t count = 0, sum_ps = 0, max_ps = 0;
     bool operator==(const Cell&) const = default;
@@ -51,7 +52,7 @@ class PathClassifier {
     if (destination != node_ || source >= hubs_) [[unlikely]]
       return PathLatencies::kEdge;
     // What is before the first one wraps around, and is large then.
-    if (source - drawer_ < drawer_hubs_) return PathLatencies::kDrawer;
+    if (source - drawer_ < drawer_hubs_) return near_;
     if (source - supernode_ < supernode_hubs_) return PathLatencies::kSupernode;
     return indirect ? PathLatencies::kIndirect : PathLatencies::kDirect;
   }
@@ -60,6 +61,7 @@ class PathClassifier {
   NodeId node_, hubs_ = 0;             // of the machine; 0 at a node that is no hub
   NodeId drawer_ = 0, supernode_ = 0;  // first hubs of those the node is in
   NodeId drawer_hubs_ = 0, supernode_hubs_ = 0;
+  PathLatencies::Class near_ = PathLatencies::kDrawer;
 };
 
 // A part of a phase.

@@ -1,7 +1,9 @@
 #include "proto/scenario/topology_kind.h"
 
+#include <algorithm>
 #include <initializer_list>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -9,6 +11,7 @@
 #include "emulator/topology/link_list.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
+#include "proto/scenario/fields.h"
 #include "proto/scenario/link_list_file.h"
 
 namespace percs {
@@ -35,9 +38,7 @@ class KindBuilder {
       : message_(message), errors_(*errors) {}
 
   void Dragonfly(TopologySpec* spec) {
-    std::vector<const char*> others = OfPercs();
-    for (const char* field : OfGraphs()) others.push_back(field);
-    Refuse(others, "dragonfly", "a, g, h and p");
+    Only("dragonfly", {"a", "g", "h", "p"}, "a, g, h and p");
     if (!Need(message_.has_a(), "a", "dragonfly", "8") |
         !Need(message_.has_g(), "g", "dragonfly", "33") |
         !Need(message_.has_h(), "h", "dragonfly", "4") |
@@ -47,27 +48,19 @@ class KindBuilder {
     Shape({message_.a(), message_.g(), message_.h(), message_.p()}, spec);
   }
   void FullMesh(TopologySpec* spec) {
-    std::vector<const char*> others = OfPercs();
-    for (const char* field : Given({"g", "h"})) others.push_back(field);
-    for (const char* field : OfGraphs()) others.push_back(field);
-    Refuse(others, "full_mesh", "a and p");
+    Only("full_mesh", {"a", "p"}, "a and p");
     if (!Need(message_.has_a(), "a", "full_mesh", "8")) return;
     Shape({message_.a(), 1, 0, message_.has_p() ? message_.p() : 1}, spec);
   }
   void Grid(GraphSpec::Kind kind, const char* name, TopologySpec* spec) {
-    std::vector<const char*> others = OfPercs();
-    for (const char* field : Given({"a", "g", "h", "levels", "radix", "taper", "links_file"}))
-      others.push_back(field);
-    Refuse(others, name, "dims and p");
+    Only(name, {"dims", "p"}, "dims and p");
     if (!Need(message_.has_dims(), "dims", name, "4x4")) return;
     auto dims = ParseDims(message_.dims());
     if (!dims.ok()) return errors_.Add("topology.dims", std::string(dims.status().message()));
     Use({.kind = kind, .dims = *std::move(dims)}, spec);
   }
   void FatTree(TopologySpec* spec) {
-    std::vector<const char*> others = OfPercs();
-    for (const char* field : Given({"a", "g", "h", "dims", "links_file"})) others.push_back(field);
-    Refuse(others, "fat_tree", "levels, radix, taper and p");
+    Only("fat_tree", {"levels", "radix", "taper", "p"}, "levels, radix, taper and p");
     GraphSpec graph{.kind = GraphSpec::Kind::kFatTree};
     if (message_.has_levels()) graph.levels = message_.levels();
     if (message_.has_radix()) graph.radix = message_.radix();
@@ -75,10 +68,7 @@ class KindBuilder {
     Use(graph, spec);
   }
   void Listed(const std::string& directory, TopologySpec* spec) {
-    std::vector<const char*> others = OfPercs();
-    for (const char* field : Given({"a", "g", "h", "dims", "levels", "radix", "taper"}))
-      others.push_back(field);
-    Refuse(others, "file", "links_file and p");
+    Only("file", {"links_file", "p"}, "links_file and p");
     const bool given = !message_.links_file().empty() || message_.has_inline_links();
     if (!Need(given, "links_file", "file", "ring.txt")) return;
     const auto text = ReadLinkListFile(message_, directory);
@@ -88,13 +78,12 @@ class KindBuilder {
                                            std::string(graph.status().message()));
   }
   void Preset(const char* name, const Sizes& sizes, TopologySpec* spec) {
-    std::vector<const char*> others = OfPercs();
-    for (const char* field : OfOthers()) others.push_back(field);
-    Refuse(others, name, "its own sizes, so nothing else");
+    Only(name, {}, "its own sizes, so nothing else");
     Shape(sizes, spec);
   }
   void Percs(TopologySpec* spec) {
-    Refuse(OfOthers(), "percs", "supernodes, drawers, hubs and d_links_per_pair");
+    Only("percs", {"supernodes", "drawers", "hubs", "d_links_per_pair", "infiniband"},
+         "supernodes, drawers, hubs and d_links_per_pair");
     if (message_.has_supernodes()) spec->supernodes = message_.supernodes();
     if (message_.has_drawers()) spec->drawers = message_.drawers();
     if (message_.has_hubs()) spec->hubs = message_.hubs();
@@ -102,37 +91,21 @@ class KindBuilder {
   }
 
  private:
-  // Those of these fields that the message has.
-  std::vector<const char*> Given(std::initializer_list<const char*> names) const {
-    std::vector<const char*> given;
-    for (const char* name : names) {
-      const auto* const field = message_.GetDescriptor()->FindFieldByName(name);
-      if (message_.GetReflection()->HasField(message_, field)) given.push_back(name);
+  // An error for each field that the message has and that is neither `own` nor of every kind.
+  void Only(const char* kind, std::initializer_list<std::string_view> own, const char* what) {
+    std::vector<const FieldDescriptor*> given;
+    message_.GetReflection()->ListFields(message_, &given);
+    for (const FieldDescriptor* field : given) {
+      if (Hidden(field) || field->number() == v1::Topology::kKindFieldNumber) continue;
+      if (std::find(own.begin(), own.end(), field->name()) != own.end()) continue;
+      errors_.Add(fmt::format("topology.{}", field->name()),
+                  fmt::format("not a size of kind {}, which has {}; remove it", kind, what));
     }
-    return given;
-  }
-  // Only one kind has them, or the other ones.
-  std::vector<const char*> OfPercs() const {
-    return Given({"supernodes", "drawers", "hubs", "d_links_per_pair", "infiniband"});
-  }
-  std::vector<const char*> OfGraphs() const {
-    return Given({"dims", "levels", "radix", "taper", "links_file"});
-  }
-  std::vector<const char*> OfOthers() const {
-    std::vector<const char*> fields = Given({"a", "g", "h", "p"});
-    for (const char* field : OfGraphs()) fields.push_back(field);
-    return fields;
   }
   void Use(const GraphSpec& graph, TopologySpec* spec) {
     if (absl::Status used = spec->UseGraph(graph); !used.ok())
       errors_.Add("topology", std::string(used.message()));
     spec->endpoints = message_.has_p() ? message_.p() : 1;
-  }
-  void Refuse(const std::vector<const char*>& fields, const char* kind, const char* what) {
-    for (const char* field : fields) {
-      errors_.Add(fmt::format("topology.{}", field),
-                  fmt::format("not a size of kind {}, which has {}; remove it", kind, what));
-    }
   }
   bool Need(bool given, const char* field, const char* kind, const char* example) {
     if (given) return true;

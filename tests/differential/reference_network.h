@@ -135,6 +135,13 @@ struct HfiPort {
   std::map<PortId, int> isr_packets;  // in the ISR queue or being handed over
 };
 
+// What a hub tells of a D link (B.12).
+struct DState {
+  std::uint64_t flits = 0;  // 0 unless reports have numbers
+  bool congested = false;
+  auto operator<=>(const DState&) const = default;
+};
+
 struct Hub {
   NodeId id = 0;
   std::map<std::pair<int, int>, Buffer> buffers;  // (input port, lane)
@@ -146,9 +153,9 @@ struct Hub {
   std::map<std::tuple<int, TableKind, int>, int> route_pointers;
   std::map<std::pair<int, int>, int> middle_pointers;  // (HFI port, destination supernode)
   RandomStream routing;
-  std::map<PortId, std::uint64_t> d_state;  // of D ports, as of the last look (B.12)
+  std::map<PortId, DState> d_state;  // as of the last look (B.12)
   // (L port, D port of the hub behind it): its state as told, and when that was sent
-  std::map<std::pair<PortId, PortId>, std::pair<std::uint64_t, Time>> told;
+  std::map<std::pair<PortId, PortId>, std::pair<DState, Time>> told;
   std::uint64_t created = 0;
   std::array<ServiceLane, kPorts> service;
   std::vector<ServiceRequest> requests;
@@ -255,7 +262,7 @@ class Network {
   static std::uint64_t WaitingFor(const Hub& hub, PortId output);
   void TellCongestion(Hub& hub, PortId port, PortId d);
   void CongestionLinkChanged(Hub& hub, PortId port, bool up);
-  std::uint64_t WaitingBehind(const Hub& hub, PortId output, int supernode) const;
+  DState StateBehind(const Hub& hub, PortId output, int supernode) const;
   // reference_hub.cc: B.4 and B.5.
   void RoutePacket(Hub& hub, PortId input, int input_vc, QueuedPacket* packet, bool source);
   void Announce(NodeId node, PortId port, int vc, std::uint64_t generation,

@@ -95,7 +95,7 @@ struct Coverage {
   std::uint64_t indirect_went_direct = 0;                // no middle was open
   std::uint64_t adaptive_direct = 0, adaptive_indirect = 0, diverted = 0;
   std::uint64_t congestion_reports = 0, congestion_reports_lost = 0;  // with their link
-  std::uint64_t pb_direct = 0, pb_indirect = 0;                       // the bits differed
+  std::uint64_t pb_direct = 0, pb_indirect = 0;                       // a link was congested
   std::uint64_t multicasts = 0, branches = 0;                         // replicated
   std::uint64_t branches_dropped = 0;                                 // at once
   std::uint64_t multicasts_truncated = 0;

@@ -188,18 +188,13 @@ bool Network::AdaptiveTakesIndirect(Hub& hub, PortId hfi_port, int destination, 
   const PortMask indirect = Entry(hub, hfi_port, TableKind::kIndirect, false, middle);
   const PortId one = Choose(hub, hfi_port, TableKind::kDirect, destination, direct, false);
   const PortId other = Choose(hub, hfi_port, TableKind::kIndirect, middle, indirect, false);
-  const std::uint64_t behind_one = WaitingBehind(hub, one, destination);
-  const std::uint64_t behind_other = WaitingBehind(hub, other, middle);
-  if (setting.adaptive == AdaptiveAlgorithm::kPb ||
-      setting.adaptive == AdaptiveAlgorithm::kInTransit) {
-    const std::uint64_t from = routing_.reports() == CongestionReport::kBits
-                                   ? 1
-                                   : static_cast<std::uint64_t>(parameters_.congestion_threshold);
-    const bool congested = behind_one >= from;
-    if (congested != (behind_other >= from)) {
-      ++(congested ? result_.coverage.pb_indirect : result_.coverage.pb_direct);
-      return congested;
-    }
+  const DState behind_one = StateBehind(hub, one, destination);
+  const DState behind_other = StateBehind(hub, other, middle);
+  if ((setting.adaptive == AdaptiveAlgorithm::kPb ||
+       setting.adaptive == AdaptiveAlgorithm::kInTransit) &&
+      (behind_one.congested || behind_other.congested)) {
+    ++(behind_other.congested ? result_.coverage.pb_direct : result_.coverage.pb_indirect);
+    return !behind_other.congested;
   }
   const auto waiting = [&](PortId output, std::uint64_t behind) {
     std::uint64_t flits = setting.adaptive == AdaptiveAlgorithm::kUgalG ? behind : 0;
@@ -208,8 +203,9 @@ bool Network::AdaptiveTakesIndirect(Hub& hub, PortId hfi_port, int destination, 
     }
     return flits;
   };
-  return 3 * waiting(one, behind_one) >
-         5 * waiting(other, behind_other) + static_cast<std::uint64_t>(setting.adaptive_threshold);
+  return 3 * waiting(one, behind_one.flits) >
+         5 * waiting(other, behind_other.flits) +
+             static_cast<std::uint64_t>(setting.adaptive_threshold);
 }
 
 // Of a packet that goes directly and whose source left that open: the own D port that it takes over

@@ -155,6 +155,39 @@ std::uint64_t Diverted(const Scenario& scenario, std::uint64_t lost = 0) {
   return result->total.packets_diverted;
 }
 
+TEST(Congestion, ALinkIsCongestedOnlyBesideEmptierOnes) {
+  const auto indirect = [](int others) {
+    Scenario scenario = PassesAFullQueue(AdaptiveAlgorithm::kPb, others);
+    scenario.parameters.congestion_threshold = 48;
+    std::get<ScriptedWorkload>(scenario.workload).packets[16].at = kTold + 100'000;
+    const auto result = RunScenario(scenario, {});
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result->total.packets_by_mode[kIndirect];
+  };
+  EXPECT_EQ(indirect(0), 1u);
+  EXPECT_EQ(indirect(16), 0u) << "both links of the hub have long queues";
+}
+
+TEST(Congestion, APacketDoesNotGoOverTwoCongestedLinks) {
+  const auto indirect = [](NodeId others) {
+    Scenario scenario = OneAsks(Adaptive(AdaptiveAlgorithm::kPb), kTold);
+    scenario.topology = {4, 1, 2, 1};
+    auto& packets = std::get<ScriptedWorkload>(scenario.workload).packets;
+    for (ScriptedPacket& packet : packets) packet.destination = packet.source == 0 ? 2 : 3;
+    // Hub 1 has the link to supernode 2, over which an indirect packet would go.
+    for (int i = 0; i < 16; ++i) {
+      packets.push_back(packets[static_cast<std::size_t>(i)]);
+      packets.back().source = 1;
+      packets.back().destination = others;
+    }
+    const auto result = RunScenario(scenario, {});
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result->total.packets_by_mode[kIndirect];
+  };
+  EXPECT_EQ(indirect(4), 0u) << "the link to supernode 2 is congested, too";
+  EXPECT_EQ(indirect(0), 1u);
+}
+
 TEST(Congestion, InTransitADirectPacketLeavesALongQueueForAShortOne) {
   EXPECT_EQ(Diverted(PassesAFullQueue(AdaptiveAlgorithm::kInTransit)), 1u);
   EXPECT_EQ(Diverted(PassesAFullQueue(AdaptiveAlgorithm::kPb)), 0u);

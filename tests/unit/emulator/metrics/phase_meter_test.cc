@@ -28,5 +28,27 @@ TEST(PathClassifierTest, EveryPairOfHubsIsOfTheClassThatItsPlacesSay) {
   EXPECT_EQ(PathLatencies::kEdge, no_hub.Of(0, topology->hubs(), false));
 }
 
+TEST(PathClassifierTest, ANetworkOfSwitchesIsOneClass) {
+  TopologySpec spec;
+  ASSERT_TRUE(spec.UseGraph({.kind = GraphSpec::Kind::kTorus, .dims = {4, 4, 4}}).ok());
+  const auto topology = Topology::Create(spec);
+  ASSERT_TRUE(topology.ok()) << topology.status();
+  for (NodeId to = 0; to < topology->hubs(); ++to) {
+    const PathClassifier classifier(*topology, to);
+    for (NodeId from = 0; from < topology->hubs(); ++from)
+      EXPECT_EQ(PathLatencies::kSwitches, classifier.Of(from, to, false)) << from << " to " << to;
+    EXPECT_EQ(PathLatencies::kEdge, classifier.Of(topology->hubs(), to, false));
+  }
+}
+
+TEST(PathLatenciesTest, SixteenLinksAreCountedAndMoreAreSixteen) {
+  PathLatencies paths;
+  for (const int hops : {6, 15, 16, 17, 62}) paths.Add(PathLatencies::kSwitches, hops, 1000);
+  const auto& row = paths.cells[PathLatencies::kSwitches];
+  EXPECT_EQ(row[6].count, 1u);
+  EXPECT_EQ(row[15].count, 1u);
+  EXPECT_EQ(row[16].count, 3u);
+}
+
 }  // namespace
 }  // namespace percs
