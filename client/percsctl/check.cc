@@ -2,12 +2,10 @@
 // also what `run` and `apply` would refuse.
 #include <fmt/format.h>
 
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
-#include <variant>
 
 #include "client/lib/scenario_file.h"
 #include "client/percsctl/command.h"
@@ -45,12 +43,11 @@ std::vector<std::string> Refusals(const std::string& file, const ScenarioInput& 
   return refusals;
 }
 
-const char* WorkloadName(const Scenario& scenario) {
-  constexpr const char* kNames[] = {"no workload", "all-to-all",     "pattern",
-                                    "packets",     "trace",          "ticks",
-                                    "collective",  "CAU operations", "HFI windows"};
-  static_assert(std::size(kNames) == std::variant_size_v<Workload>);
-  return kNames[scenario.workload.index()];
+// As the file names it.
+std::string WorkloadName(const v1::Workload& workload) {
+  const auto* const kind = workload.GetDescriptor()->FindOneofByName("kind");
+  const auto* const field = workload.GetReflection()->GetOneofFieldDescriptor(workload, kind);
+  return field == nullptr ? "no workload" : field->name();
 }
 
 std::vector<std::string> LinesOf(const absl::Status& status) {
@@ -79,7 +76,7 @@ std::size_t CheckOne(const std::string& file, const CheckArguments& a, nlohmann:
         roadrunner::kCrossbarsPerSwitch * (cus + (cus > 1 ? roadrunner::kInterSwitches : 0)));
     fmt::print("{}: ok ({}: {}, {}, {})\n", file, input->scenario.name,
                FormatNodes(hubs + t.blades.size() + crossbars, t.blades.size(), crossbars),
-               WorkloadName(input->scenario),
+               WorkloadName(input->message.workload()),
                Counted(static_cast<std::uint64_t>(input->message.faults_size()), "fault"));
   } else {
     for (const std::string& error : errors) fmt::print(stderr, "{}\n", error);

@@ -54,7 +54,7 @@ std::string NameOf(const std::vector<SweepAxis>& axes, const std::string& over,
     name +=
         (name.empty() ? "" : ", ") + (value.is_string() ? text : fmt::format("{} {}", last, text));
   }
-  return name.empty() ? "all" : name;
+  return name;
 }
 
 // Curves of one panel as blocks of data: x, mean of the repetitions.
@@ -75,8 +75,8 @@ std::string PanelScript(const Panel& panel, std::size_t number, const std::strin
         plots.empty() ? "" : ", ", number, index, index + 1, PlotText(name));
     ++index;
   }
-  return text + fmt::format("EOD\nset title {}\nset xlabel {}\nplot {}\n", PlotText(panel.title),
-                            PlotText(x_title), plots);
+  return text + fmt::format("EOD\nset title {}\nset xlabel {} offset 0,0.7\nplot {}\n",
+                            PlotText(panel.title), PlotText(x_title), plots);
 }
 
 absl::StatusOr<std::string> Script(const std::vector<SweepAxis>& axes,
@@ -115,11 +115,11 @@ absl::StatusOr<std::string> Script(const std::vector<SweepAxis>& axes,
     panels += PanelScript(panel, count++, load ? "offered load (GB/s per hub)" : over, curves);
   }
   const std::size_t columns = count > 1 ? 2 : 1, lines = (count + columns - 1) / columns;
-  const auto terminal = PlotTerminal(path, 480 * columns, 340 * lines + 30);
+  const auto terminal = PlotTerminal(path, 480 * columns, 370 * lines + 30);
   if (!terminal.ok()) return terminal.status();
   return *terminal +
          fmt::format(
-             "set grid linecolor '#dddddd'\nset key bottom right\nset yrange [0:*]\n"
+             "set grid linecolor '#dddddd'\nset key below horizontal\nset yrange [0:*]\n"
              "set offsets graph 0.02, graph 0.02, graph 0.05, 0\n"
              "set multiplot layout {},{} title {}\n",
              lines, columns, PlotText("latency of saturated points is left out")) +

@@ -214,7 +214,7 @@ class InProcessTest(CliTest):
         self.assertRegex(done.stderr, r"^percsctl run: deadlock at .*wait-for cycle: sn\d-d0-h\d:")
 
     def test_check_reports_every_error_with_its_place(self):
-        self.assertIn("tiny.yaml: ok (tiny: 4 hubs, all-to-all, 0 faults)",
+        self.assertIn("tiny.yaml: ok (tiny: 4 hubs, all_to_all, 0 faults)",
                       self.good("check", self.write("tiny.yaml", TINY)))
         text = TINY.replace("hubs: 2", "hubs: 2, hub: 3").replace("8KiB", "8")
         bad = self.write("bad.yaml", text)

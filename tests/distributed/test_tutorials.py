@@ -1,4 +1,4 @@
-"""The tutorials do what they say: every block is run, and prints what stands below it. Examples of
+"""Tutorials and experiments do what they say: every block is run, and prints what stands below it. Examples of
 the other pages name what there is; those of README.md and python.md are run by tests of their own.
 
 `python3 test_tutorials.py --write [PAGE...]` writes outputs and pictures again; put the gaps
@@ -20,8 +20,8 @@ import page as pages
 from fabric import BIN, ROOT
 from python_package import percs
 
-FOLDER = ROOT / "docs" / "tutorials"
-OTHERS = [ROOT / "docs" / "other_languages.md"]
+PAGES = sorted([*(ROOT / "docs" / "tutorials").glob("*.md"),
+                *(ROOT / "docs" / "experiments").glob("*.md"), ROOT / "docs" / "other_languages.md"])
 # Blocks that are neither run nor an output: files that a reader writes.
 FILES = {"yaml", "cpp", "cmake"}
 
@@ -67,7 +67,7 @@ def of_its_own():
 
 class TutorialsTest(unittest.TestCase):
     def test_every_block_is_run_or_is_the_output_of_one_or_a_file(self):
-        for page in [*FOLDER.glob("*.md"), *OTHERS]:
+        for page in PAGES:
             before = ""
             for block in pages.BLOCK.finditer(page.read_text()):
                 if block[1] not in (*pages.RUN, *FILES):
@@ -76,7 +76,7 @@ class TutorialsTest(unittest.TestCase):
                 before = block[1]
 
     def test_every_page_prints_and_draws_what_it_says(self):
-        for page in [*sorted(FOLDER.glob("*.md")), *OTHERS]:
+        for page in PAGES:
             with self.subTest(page=page.name), of_its_own() as folder:
                 self.assertEqual("", "\n".join(pages.run_page(page, folder)))
 
@@ -113,7 +113,7 @@ class TutorialsTest(unittest.TestCase):
 
 
 def write(names):
-    for page in [*sorted(FOLDER.glob("*.md")), *OTHERS]:
+    for page in PAGES:
         if not names or page.stem in names:
             with of_its_own() as folder:
                 pages.run_page(page, folder, write=True)
