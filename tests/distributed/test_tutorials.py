@@ -1,5 +1,5 @@
-"""Tutorials and experiments do what they say: every block is run, and prints what stands below it. Examples of
-the other pages name what there is; those of README.md and python.md are run by tests of their own.
+"""Tutorials and experiments do what they say: every block is run, and prints what stands below
+it. Examples of the other pages name what there is; those of README.md and python.md are run by tests of their own.
 
 `python3 test_tutorials.py --write [PAGE...]` writes outputs and pictures again; put the gaps
 (`...`) back where wall-clock times and process numbers are.
@@ -21,7 +21,8 @@ from fabric import BIN, ROOT
 from python_package import percs
 
 PAGES = sorted([*(ROOT / "docs" / "tutorials").glob("*.md"),
-                *(ROOT / "docs" / "experiments").glob("*.md"), ROOT / "docs" / "other_languages.md"])
+                *(ROOT / "docs" / "experiments").glob("*.md"),
+                ROOT / "docs" / "other_languages.md"])
 # Blocks that are neither run nor an output: files that a reader writes.
 FILES = {"yaml", "cpp", "cmake"}
 
