@@ -1,5 +1,6 @@
 """Tutorials and experiments do what they say: every block is run, and prints what stands below
-it. Examples of the other pages name what there is; those of README.md and python.md are run by tests of their own.
+it. Examples of the other pages name what there is; those of README.md and python.md are run by
+tests of their own.
 
 `python3 test_tutorials.py --write [PAGE...]` writes outputs and pictures again; put the gaps
 (`...`) back where wall-clock times and process numbers are.

@@ -176,7 +176,7 @@ TEST(NodeResultCodecTest, EveryCounterComesBack) {
   EXPECT_EQ(got->flits_without_credit, 9u);
   message.mutable_phase()->RemoveLast();
   EXPECT_THAT(std::string(NodeResultFromProto(message).status().message()),
-              HasSubstr("2807 numbers of a measurement phase; expected 0, 113 or 2808"));
+              HasSubstr("4103 numbers of a measurement phase; expected 0, 329 or 4104"));
   message.mutable_stats()->RemoveLast();
   EXPECT_THAT(std::string(NodeResultFromProto(message).status().message()), HasSubstr("counters"));
 }
