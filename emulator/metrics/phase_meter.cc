@@ -23,10 +23,8 @@ PathClassifier::PathClassifier(const Topology& topology, NodeId node) : node_(no
   supernode_hubs_ = static_cast<NodeId>(topology.hubs_per_supernode());
   drawer_ = node / drawer_hubs_ * drawer_hubs_;
   supernode_ = node / supernode_hubs_ * supernode_hubs_;
-  if (topology.graph() == nullptr) return;
-  near_ = PathLatencies::kSwitches;
-  drawer_ = 0;
-  drawer_hubs_ = hubs_;
+  // To the topology a network of switches is one drawer.
+  if (topology.graph() != nullptr) near_ = PathLatencies::kSwitches;
 }
 
 void PathLatencies::Merge(const PathLatencies& other) {
