@@ -6,8 +6,10 @@
 #include <map>
 #include <numbers>
 #include <numeric>
+#include <set>
 
 #include "client/percsctl/graph.h"
+#include "daemon/page/switch_spots.h"
 
 namespace percs {
 namespace {
@@ -15,6 +17,8 @@ namespace {
 constexpr const char* kDown = "#d62728";
 constexpr const char* kText = "#222222";
 constexpr double kHeader = 46;  // title and legend
+constexpr double kMargin = 20, kNodeRadius = 9;
+constexpr double kStep = 54;  // between neighbours in a network of switches
 
 struct Colour {
   double red, green, blue;
@@ -65,26 +69,22 @@ std::string Begin(const Graph& graph, double width, double height) {
   text += Words(12, 18, 13, "start", graph.title);
   if (!graph.live) return text;
   constexpr int kSteps = 10;
-  constexpr double kStep = 12, kLegend = 26;
+  constexpr double kWide = 12, kLegend = 26;
   double x = 12;
   text += Words(x, kLegend + 10, 10, "start", "load 0 %");
   x += 52;
-  for (int i = 0; i < kSteps; ++i, x += kStep) {
+  for (int i = 0; i < kSteps; ++i, x += kWide) {
     text += fmt::format("<rect x='{:.1f}' y='{}' width='{}' height='10' fill='{}'/>\n", x, kLegend,
-                        kStep, Shade((i + 0.5) / kSteps));
+                        kWide, Shade((i + 0.5) / kSteps));
   }
   text += Words(x + 6, kLegend + 10, 10, "start", "100 %");
   text += fmt::format("<rect x='{:.1f}' y='{}' width='{}' height='10' fill='{}'/>\n", x + 50,
-                      kLegend, kStep, kDown);
-  return text + Words(x + 50 + kStep + 6, kLegend + 10, 10, "start", "down");
+                      kLegend, kWide, kDown);
+  return text + Words(x + 50 + kWide + 6, kLegend + 10, 10, "start", "down");
 }
 
 // "sn0" of "sn0-d1".
 std::string SupernodeOf(const std::string& group) { return group.substr(0, group.rfind('-')); }
-
-struct Spot {
-  double x = 0, y = 0;
-};
 
 // Where everything is: supernodes in a square, their drawers in a smaller one, hubs in circles.
 class Places {
@@ -132,7 +132,7 @@ class Places {
         (supernodes_.size() + Columns(supernodes_.size()) - 1) / Columns(supernodes_.size());
     return kHeader + kMargin + static_cast<double>(rows) * (High() + kMargin);
   }
-  const Spot& node(std::size_t n) const { return nodes_[n]; }
+  const std::vector<Spot>& nodes() const { return nodes_; }
 
   std::string Boxes() const {
     std::string text;
@@ -156,7 +156,6 @@ class Places {
   }
 
  private:
-  static constexpr double kMargin = 20;
   static std::size_t Columns(std::size_t count) {
     return static_cast<std::size_t>(std::ceil(std::sqrt(static_cast<double>(count))));
   }
@@ -209,37 +208,102 @@ std::vector<std::string> MatrixNames(const Graph& graph) {
   return names;
 }
 
-}  // namespace
+// A straight line, or past the switches between the ends of a link along a row or column of them.
+std::string Path(const Spot& a, const Spot& b, bool past_others) {
+  const double x = (a.x + b.x) / 2, y = (a.y + b.y) / 2;
+  // Of its length, to one side; less than to the next row.
+  constexpr double kBend = 0.15, kBendMost = 0.9 * kStep;
+  const double length = std::hypot(a.x - b.x, a.y - b.y);
+  const double bend = past_others ? std::min(kBend, kBendMost / length) : 0;
+  return fmt::format("M{:.1f} {:.1f}Q{:.1f} {:.1f} {:.1f} {:.1f}", a.x, a.y, x + bend * (b.y - a.y),
+                     y - bend * (b.x - a.x), b.x, b.y);
+}
 
-std::string LinkColour(const GraphLink& link) { return link.up ? Shade(link.load) : kDown; }
+// Switches of a drawing by row and by column.
+struct Rows {
+  explicit Rows(const std::vector<Spot>& spots) {
+    for (const Spot& spot : spots) {
+      rows[spot.y].insert(spot.x);
+      columns[spot.x].insert(spot.y);
+    }
+  }
+  // Whether a straight line between these switches passes over others.
+  bool Between(const Spot& a, const Spot& b) const {
+    const auto between = [](const std::set<double>& all, double from, double to) {
+      const auto next = all.upper_bound(std::min(from, to));
+      return next != all.end() && *next < std::max(from, to);
+    };
+    return (a.y == b.y && between(rows.at(a.y), a.x, b.x)) ||
+           (a.x == b.x && between(columns.at(a.x), a.y, b.y));
+  }
 
-std::string GraphSvg(const Graph& graph) {
-  const Places places(graph);
-  std::string text = Begin(graph, places.width(), places.height()) + places.Boxes();
-  // Busy links above idle ones, and those that are down above all.
+  std::map<double, std::set<double>> rows, columns;
+};
+
+// Busy links above idle ones, and those that are down above all. `switches`: of a drawing of them.
+std::string DrawnLinks(const Graph& graph, const std::vector<Spot>& nodes,
+                       const Rows* switches = nullptr) {
   std::vector<const GraphLink*> links;
   for (const GraphLink& link : graph.links) links.push_back(&link);
   std::stable_sort(links.begin(), links.end(), [](const GraphLink* a, const GraphLink* b) {
     return std::pair(!a->up, a->load) < std::pair(!b->up, b->load);
   });
+  std::string text;
   for (const GraphLink* link : links) {
-    const Spot a = places.node(link->a), b = places.node(link->b);
-    text += fmt::format(
-        "<line x1='{:.1f}' y1='{:.1f}' x2='{:.1f}' y2='{:.1f}' stroke='{}' stroke-width='{}'{}>"
-        "<title>{} to {}{}</title></line>\n",
-        a.x, a.y, b.x, b.y, LinkColour(*link), link->up ? "1" : "2",
-        link->up ? "" : " stroke-dasharray='5 3'", Escaped(link->name),
-        Escaped(graph.nodes[link->b].name), State(graph, *link));
+    const Spot a = nodes[link->a], b = nodes[link->b];
+    const bool past_others = switches != nullptr && switches->Between(a, b);
+    text += fmt::format("<path d='{}' fill='none' stroke='{}' stroke-width='{}'{}>",
+                        Path(a, b, past_others), LinkColour(*link), link->up ? "1" : "2",
+                        link->up ? "" : " stroke-dasharray='5 3'");
+    text += fmt::format("<title>{} to {}{}</title></path>\n", Escaped(link->name),
+                        Escaped(graph.nodes[link->b].name), State(graph, *link));
   }
-  text += places.Names();
-  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+  return text;
+}
+
+std::string Circle(const GraphNode& node, const Spot& at) {
+  return fmt::format(
+      "<circle cx='{:.1f}' cy='{:.1f}' r='{}' fill='white' stroke='#555555'><title>{}</title>"
+      "</circle>\n",
+      at.x, at.y, kNodeRadius, Escaped(node.name));
+}
+
+std::string SvgOfSwitches(const Graph& graph, std::vector<Spot> spots) {
+  constexpr std::size_t kLettersInside = 3;
+  Spot end;
+  for (Spot& spot : spots) {
+    spot = {2 * kMargin + spot.x * kStep, kHeader + 2 * kMargin + spot.y * kStep};
+    end = {std::max(end.x, spot.x), std::max(end.y, spot.y)};
+  }
+  const Rows rows(spots);
+  std::string text = Begin(graph, end.x + 2 * kMargin, end.y + 2 * kMargin);
+  text += DrawnLinks(graph, spots, &rows) +
+          "<g stroke='white' stroke-width='3' paint-order='stroke'>\n";
+  for (std::size_t n = 0; n < spots.size(); ++n) {
     const std::string& name = graph.nodes[n].name;
-    const Spot at = places.node(n);
-    text += fmt::format(
-        "<circle cx='{:.1f}' cy='{:.1f}' r='9' fill='white' stroke='#555555'><title>{}</title>"
-        "</circle>\n",
-        at.x, at.y, Escaped(name));
-    text += Words(at.x, at.y + 3, 8, "middle", name.substr(name.rfind('-') + 1));
+    text += Circle(graph.nodes[n], spots[n]);
+    const bool inside = name.size() <= kLettersInside;
+    text += Words(spots[n].x, spots[n].y + (inside ? 3 : kNodeRadius + 9), 8, "middle", name);
+  }
+  return text + "</g>\n</svg>\n";
+}
+
+}  // namespace
+
+std::string LinkColour(const GraphLink& link) { return link.up ? Shade(link.load) : kDown; }
+
+std::string GraphSvg(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const GraphNode& node : graph.nodes) names.push_back(node.name);
+  if (const std::vector<Spot> spots = SpotsOfSwitches(names); !spots.empty())
+    return SvgOfSwitches(graph, spots);
+  const Places places(graph);
+  std::string text = Begin(graph, places.width(), places.height()) + places.Boxes() +
+                     DrawnLinks(graph, places.nodes()) + places.Names();
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    const Spot at = places.nodes()[n];
+    text += Circle(graph.nodes[n], at);
+    text += Words(at.x, at.y + 3, 8, "middle", names[n].substr(names[n].rfind('-') + 1));
   }
   return text + "</svg>\n";
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "daemon/page/switch_spots.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "google/protobuf/util/json_util.h"
@@ -72,6 +73,16 @@ std::string RanksJson(const std::vector<HubRanks>& hubs, const std::vector<HubRa
   return json.empty() ? "" : "{" + json + "}";
 }
 
+// Where switches stand; "" for hubs.
+std::string SpotsJson(const std::vector<std::string>& names) {
+  const std::vector<Spot> spots = SpotsOfSwitches(names);
+  if (spots.empty()) return "";
+  std::vector<std::string> members;
+  for (std::size_t i = 0; i < spots.size(); ++i)
+    members.push_back(fmt::format(R"("{}":[{:.3f},{:.3f}])", names[i], spots[i].x, spots[i].y));
+  return fmt::format("{{{}}}", fmt::join(members, ","));
+}
+
 // Those that changed since the last message.
 std::string HubsJson(const std::vector<std::string>& names, const std::vector<HubSight>& hubs,
                      const std::vector<HubSight>& told) {
@@ -132,6 +143,7 @@ void FeedWriter::BeginRun(std::uint64_t run) {
   ranks_.clear();
   in_flight_.clear();
   hub_names_.reset();
+  spots_.clear();
   hubs_.clear();
   events_.clear();
   counters_.clear();
@@ -217,7 +229,10 @@ void FeedWriter::TakeRanks(FabricSight* sight) {
 
 void FeedWriter::TakeHubs(FabricSight* sight) {
   if (!sight->hub_names) return;
-  hub_names_ = std::move(sight->hub_names);
+  if (hub_names_ != sight->hub_names) {
+    hub_names_ = std::move(sight->hub_names);
+    changed_.spots = spots_ = SpotsJson(*hub_names_);
+  }
   if (std::string json = HubsJson(*hub_names_, sight->hubs, hubs_); !json.empty())
     changed_.hubs = std::move(json);
   hubs_ = std::move(sight->hubs);
@@ -271,6 +286,7 @@ std::string FeedWriter::Delta() {
   const Parts parts = std::exchange(changed_, {});
   std::string message;
   AddPart("status", parts.status, &message);
+  AddPart("spots", parts.spots, &message);
   AddPart("links", parts.links, &message);
   if (!parts.rows.empty()) {
     const std::string outputs = parts.outputs ? OutputsOfMatrix() : "";
@@ -290,6 +306,7 @@ std::string FeedWriter::Snapshot() const {
   for (const std::string& event : events_) events += (events.empty() ? "" : ",") + event;
   AddPart("link_columns", kLinkColumns, &message);
   AddPart("status", status_, &message);
+  AddPart("spots", spots_, &message);
   AddPart("links", LinksJson(links_at_, rows), &message);
   if (outputs_) {
     std::string told;

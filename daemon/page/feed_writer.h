@@ -49,7 +49,7 @@ class FeedWriter {
   // Parts of a delta, as JSON; "" if nothing changed.
   struct Parts {
     std::string status, links, counters, events;
-    std::string ranks, hubs, in_flight;
+    std::string ranks, spots, hubs, in_flight;
     std::string rows;      // of the matrix
     bool outputs = false;  // likewise, with the first of them
     Time rows_at = 0;
@@ -77,6 +77,7 @@ class FeedWriter {
   std::vector<NodeInFlight> in_flight_;
   std::shared_ptr<const std::vector<std::string>> hub_names_;
   std::vector<HubSight> hubs_;      // as hub_names_
+  std::string spots_;               // likewise, as JSON; "" if the page lays them out itself
   std::deque<std::string> events_;  // the last kEventsKept
   Parts changed_;
 };

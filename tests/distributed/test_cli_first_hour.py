@@ -191,7 +191,7 @@ class GraphTest(CliTest):
         file = self.write("tiny.yaml", TINY)  # 2 drawers of 2 hubs: 2 LL and 4 LR links
         root = self.drawing(file)
         self.assertEqual((4, 6), tuple(len(self.elements(root, name))
-                                       for name in ("circle", "line")))
+                                       for name in ("circle", "path")))
         dot = self.good("graph", file)
         self.assertEqual(6, dot.count(" -- "))
         self.assertIn('subgraph "cluster_sn0-d1"', dot)
@@ -199,10 +199,31 @@ class GraphTest(CliTest):
             subprocess.run(["dot", "-Tsvg", "-o", "/dev/null"], input=dot, text=True, check=True)
         self.assertIn("  sn0-d0-h0 --- sn0-d0-h1\n", self.good("graph", file, "--type", "mermaid"))
         self.assertEqual(3, len(self.elements(self.drawing(file, "--set", "topology.drawers=1",
-                                                           "--set", "topology.hubs=3"), "line")))
+                                                           "--set", "topology.hubs=3"), "path")))
         self.assertEqual(USAGE, self.ctl("graph", "--set", "topology.drawers=1").returncode)
         many = self.drawing(SCENARIOS / "partition.yaml", "--type", "matrix")
         self.assertGreater(len(self.elements(many, "rect")), 10)
+
+    def places(self, name, **topology):
+        root = self.drawing(SCENARIOS / name, *(word for field, value in topology.items()
+                                                for word in ("--set", f"topology.{field}={value}")))
+        return {circle[0].text: (float(circle.get("cx")), float(circle.get("cy")))
+                for circle in self.elements(root, "circle")}
+
+    def test_switches_stand_as_their_network_is(self):
+        grid = self.places("torus.yaml", dims="3x4x2")
+        self.assertEqual(24, len(set(grid.values())))
+        rows = {"s0-0-0": (0, 0), "s0-0-1": (1, 0), "s0-3-0": (0, 3), "s1-0-0": (3, 0),
+                "s2-0-0": (0, 5)}
+        (x, y), step = grid["s0-0-0"], grid["s0-0-1"][0] - grid["s0-0-0"][0]
+        self.assertEqual(rows, {name: ((grid[name][0] - x) / step, (grid[name][1] - y) / step)
+                                for name in rows})
+        tree = self.places("fat-tree.yaml")
+        levels = [{at[1] for name, at in tree.items() if name.startswith(f"l{level}-")}
+                  for level in (1, 2, 3)]
+        self.assertEqual([1, 1, 1], [len(level) for level in levels])
+        self.assertGreater(*(max(level) for level in levels[:2]))
+        self.assertGreater(*(max(level) for level in levels[1:]))
 
     def test_a_fabric_is_drawn_with_what_is_down(self):
         self.good("up", "--daemons", 2)
@@ -215,7 +236,7 @@ class GraphTest(CliTest):
         title = self.elements(root, "text")[0].text
         self.assertRegex(title, r"^default at [\d.,]+ ?[nmu]?s")
         self.assertGreater(float(root.get("width")), 8 * len(title), "the title is cut off")
-        down = [line for line in self.elements(root, "line") if line.get("stroke") == "#d62728"]
+        down = [line for line in self.elements(root, "path") if line.get("stroke") == "#d62728"]
         self.assertEqual(["sn0-d0-h0:LL0 to sn0-d0-h1, down"], [line[0].text for line in down])
         self.assertEqual(1, self.good("graph", "--type", "mermaid").count("-.-|down|"))
 

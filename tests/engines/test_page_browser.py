@@ -461,6 +461,26 @@ class BrowserTest(CliTest):
         self.assertEqual(0, self.js("document.querySelectorAll('#cut').length"))
         self.shoot("view")
 
+    def test_switches_stand_as_their_network_is(self):
+        self.good("view", SCENARIOS / "torus.yaml", "-o", "run.html")
+        self.start(f"file://{self.folder / 'run.html'}")
+        self.wait_for_hubs(64)
+        size = self.js("[document.querySelector('#map').clientWidth, "
+                       "document.querySelector('#map').clientHeight]")
+        places = self.js("[...percs.model.hubs.keys()].map(name => percs.ring.placeOf(name))")
+        self.assertEqual(64, len({(place["x"], place["y"]) for place in places}))
+        for place in places:
+            self.assertTrue(0 < place["x"] < size[0] and 0 < place["y"] < size[1], place)
+        self.assertFalse(self.visible("#view"))
+        for link in ("s1-2-0:LL0", "s0-0-0:LL1"):  # to a neighbour, and round the ring
+            self.click_link(link)
+            self.assertIn(f"Link {link}", self.text("#selection"))
+        self.shoot("torus")
+        self.good("view", SCENARIOS / "fat-tree.yaml", "-o", "tree.html")
+        self.browser.get(f"file://{self.folder / 'tree.html'}")
+        self.wait_for_hubs(48)
+        self.shoot("fat_tree")
+
     def labels_are_apart(self):
         """Also where p50 and p99 are both 0."""
         places = sorted(map(float, self.js(

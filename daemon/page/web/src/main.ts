@@ -82,7 +82,7 @@ function layOut(): void {
 function showSide(): void {
   const selected = ring.selected;
   const link = selected && "link" in selected ? model.links.get(selected.link) : undefined;
-  const [title, ...details] = link ? linkDetails(link)
+  const [title, ...details] = link ? linkDetails(model, link)
     : selected && "hub" in selected ? hubDetails(model, selected.hub) : machineDetails(model);
   if (!recorded && (treesShown || shown === "hub")) trees.follow(model.run);
   inspected.follow(recorded ? undefined : selected, link, shown === "hub" || shown === "blade" ? opened : "");
@@ -172,7 +172,8 @@ function showAll(): void {
   map.dataset["hubs"] = String(model.hubs.size);
   map.dataset["links"] = String(model.links.size);
   map.dataset["virtualTime"] = String(num(model.status["virtual_time"]));
-  if (shown === "undecided" && (model.hubs.size > 0 || model.cells)) setView(model.supernodes > 1 ? "machine" : "supernode");
+  const another = shown !== "undecided" && view.hidden !== model.spots.size > 0; // kind of network
+  if ((shown === "undecided" || another) && (model.hubs.size > 0 || model.cells)) setView(model.supernodes > 1 ? "machine" : "supernode", 0);
   if (model.cells && !recorded && shown !== "undecided" && shown !== "machine") drill.follow(ring.supernode);
   if (model.ranks.size !== ranksInLegend) showLegend();
   showFacts(element("facts", HTMLElement), model);
@@ -194,12 +195,14 @@ function hubSelected(): string {
 function setView(which: View, supernode = ring.supernode): void {
   shown = which;
   ring.supernode = supernode;
+  view.hidden = model.spots.size > 0;
   view.textContent = which === "machine" ? `Supernode ${supernode}` : "Machine";
   treeButton.setAttribute("aria-pressed", String(which === "crossbars"));
-  open.textContent = which === "hub" || which === "blade" ? `Supernode ${supernode}` : "Hub";
+  const [node, all] = model.spots.size > 0 ? ["Switch", "Network"] : ["Hub", `Supernode ${supernode}`];
+  open.textContent = which === "hub" || which === "blade" ? all : node;
   map.dataset["view"] = which;
   element("legend", HTMLDivElement).hidden = which === "hub" || which === "blade";
-  element("legend", HTMLDivElement).classList.toggle("flat", which === "crossbars");
+  element("legend", HTMLDivElement).classList.toggle("flat", which === "crossbars" || model.spots.size > 0);
   showLegend(); // while it is hidden nothing can be drawn
   showSide();
   layOut();
@@ -288,7 +291,10 @@ function report(words: string): void {
 
 const togglePause = () => timeline ? timeline.toggle() : void clock(model.state === "paused" ? "Resume" : "Pause");
 const stepOn = () => timeline ? timeline.move(1) : void clock("StepTime", { by: span.value });
-const toggleView = () => setView(shown === "machine" ? "supernode" : "machine");
+// A network of switches has one view.
+function toggleView(): void {
+  if (model.spots.size === 0) setView(shown === "machine" ? "supernode" : "machine");
+}
 
 // Opens the selected hub, or goes back to its supernode.
 function toggleHub(): void {

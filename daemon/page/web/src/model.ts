@@ -2,6 +2,7 @@
 import { levelOf } from "./crossbars";
 import { Cells } from "./cells";
 import { Flights } from "./flight";
+import { type Point } from "./curve";
 import { type Json, type JsonObject, list, num, object, text } from "./json";
 
 export interface Way {
@@ -102,6 +103,8 @@ export class Model {
   countersAt = 0;
   links = new Map<string, Link>();
   hubs = new Map<string, Hub>();
+  /** Of a network of switches: where each stands, in steps between neighbours. */
+  spots = new Map<string, Point>();
   events: FabricEvent[] = [];
   samples: Sample[] = [];
   linksAt = 0;
@@ -130,6 +133,7 @@ export class Model {
     this.counters = {};
     this.countersAt = 0;
     this.links.clear();
+    this.spots.clear();
     this.ranks.clear();
     this.hubCounts.clear();
     this.flights.take({});
@@ -149,6 +153,7 @@ export class Model {
     }
     const status = message["status"];
     if (status !== undefined) this.takeStatus(object(status), kind === "snapshot");
+    if (message["spots"] !== undefined) this.takeSpots(object(message["spots"]));
     this.takeLinks(object(message["links"]));
     this.takeRanks(object(message["ranks"]));
     this.takeHubs(object(message["hubs"]), kind === "snapshot");
@@ -164,6 +169,7 @@ export class Model {
     if (run !== this.run || snapshot) {
       this.links.clear();
       this.hubs.clear();
+      this.spots.clear();
       this.ranks.clear();
       this.cells = undefined;
       this.events = [];
@@ -176,6 +182,16 @@ export class Model {
     }
     this.run = run;
     this.status = status;
+  }
+
+  private takeSpots(spots: JsonObject): void {
+    this.spots.clear();
+    this.hubs.clear();
+    for (const [name, value] of Object.entries(spots)) {
+      const [x = 0, y = 0] = list(value).map(num);
+      this.hubs.set(name, { name, supernode: 0, drawer: 0, hub: this.spots.size });
+      this.spots.set(name, { x, y });
+    }
   }
 
   private takeLinks(links: JsonObject): void {
@@ -193,7 +209,7 @@ export class Model {
       }
       this.links.set(name, link);
       for (const end of link.ends) {
-        const hub = parseHub(end);
+        const hub = this.spots.size > 0 ? this.hubs.get(end) : parseHub(end);
         if (hub) this.hubs.set(end, hub);
       }
     }
@@ -298,6 +314,7 @@ export class Model {
       status: this.status,
       ranks: Object.fromEntries([...this.ranks].map(([hub, of]) => [hub, [of.numbers, of.states]])),
       hubs: Object.fromEntries([...this.hubCounts].map(([hub, of]) => [hub, [of.dropped, of.reroutes]])),
+      ...(this.spots.size > 0 ? { spots: Object.fromEntries([...this.spots].map(([name, at]) => [name, [at.x, at.y]])) } : {}),
       ...(this.cells ? { matrix: this.cells.snapshot() } : {}),
       links: { virtual_time: this.linksAt, rows },
       counters: { virtual_time: this.countersAt, nodes: [{ counters: this.counters }] },

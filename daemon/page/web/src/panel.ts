@@ -60,12 +60,13 @@ export function table(head: string[], rows: [string, string[]][]): HTMLElement {
   return made;
 }
 
-export function linkDetails(link: Link): HTMLElement[] {
+export function linkDetails(model: Model, link: Link): HTMLElement[] {
   const [f, b] = [link.forward, link.backward];
   const kinds: Record<string, string> = { LL: "within a drawer", LR: "between drawers", D: "between supernodes" };
+  const kind = model.spots.size > 0 ? link.kind : `${link.kind} (${kinds[link.kind] ?? "other"})`;
   return [
     make("h2", `Link ${link.name}`),
-    make("p", `${link.ends.join(" / ")}, ${link.kind} (${kinds[link.kind] ?? "other"}), ${link.up ? "up" : "DOWN"}`, link.up ? "note" : "bad"),
+    make("p", `${link.ends.join(" / ")}, ${kind}, ${link.up ? "up" : "DOWN"}`, link.up ? "note" : "bad"),
     table(["", "forward", "backward"], [
       ["used lately", [percent(f.recent), percent(b.recent)]],
       ["flits", [count(f.flits), count(b.flits)]],
@@ -86,7 +87,7 @@ export function hubDetails(model: Model, hub: string): HTMLElement[] {
       count(of.length), count(of.filter((link) => !link.up).length),
       percent(of.reduce((sum, link) => sum + Math.max(link.forward.recent, link.backward.recent), 0) / of.length),
       count(of.reduce((sum, link) => sum + link.forward.packets + link.backward.packets, 0))]]);
-  const parts = [make("h2", `Hub ${hub}`), table(["", "links", "down", "used", "packets"], rows)];
+  const parts = [make("h2", `${model.spots.size > 0 ? "Switch" : "Hub"} ${hub}`), table(["", "links", "down", "used", "packets"], rows)];
   const ranks = model.ranks.get(hub);
   if (ranks) {
     parts.push(table(["rank", "now"], ranks.numbers.slice(0, RANKS_SHOWN).map((rank, i) =>
@@ -112,7 +113,9 @@ export function machineDetails(model: Model): HTMLElement[] {
   if (model.cells) return cellsDetails(model, model.cells);
   const all = [...model.links.values()];
   const kinds = ["LL", "LR", "D", ...(model.hasCrossbars ? ["IB"] : [])];
-  const rows = kinds.map((kind): [string, string[]] => {
+  const node = model.spots.size > 0 ? "switch" : "hub";
+  const there = model.spots.size > 0 ? kinds.filter((kind) => all.some((link) => link.kind === kind)) : kinds;
+  const rows = there.map((kind): [string, string[]] => {
     const of = all.filter((link) => link.kind === kind);
     return [kind, [count(of.length), count(of.filter((link) => !link.up).length)]];
   });
@@ -122,8 +125,8 @@ export function machineDetails(model: Model): HTMLElement[] {
     ...(model.ranks.size > 0 ? [make("p", `Ranks: ${model.rankWords()}.`)] : []),
     make("p", all.length === 0
       ? "No links are shown: no scenario is applied."
-      : recorded || !model.mayChange || num(model.status["daemons_expected"]) === 0 ? "Click a link or a hub for its counters."
-        : "Click a link or a hub to see what a fault there would touch.", "note"),
+      : recorded || !model.mayChange || num(model.status["daemons_expected"]) === 0 ? `Click a link or a ${node} for its counters.`
+        : `Click a link or a ${node} to see what a fault there would touch.`, "note"),
   ];
 }
 

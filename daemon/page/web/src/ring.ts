@@ -1,5 +1,5 @@
 // One supernode: its hubs in a circle, drawer by drawer, and the links between them. Links to other
-// supernodes are short spokes outwards.
+// supernodes are short spokes outwards. Or a network of switches, each where the feed says.
 import { type Curve, type Point, along } from "./curve";
 import { type Hub, type Link, type Model } from "./model";
 import { Palette, calm, fresh } from "./paint";
@@ -17,9 +17,19 @@ const WIDTH: Record<string, number> = { LL: 2.6, D: 1.8, LR: 1.1 };
 const FLASH_MS = 2500;
 const NEAR = 6;
 const DOTS = 160;
+// Of a network of switches.
+const BORDER = 54;
+const STEP_MOST = 120; // pixels between neighbours
+const NAME = 8; // the height of one below a switch
+const BEND = 0.15; // of the length of a link; less than to the next row
+const LETTER = 0.6; // its width, of the size of its font
 
 function distance(a: Point, b: Point): number {
   return Math.hypot(a.x - b.x, a.y - b.y);
+}
+
+function between(places: number[] | undefined, from: number, to: number): boolean {
+  return (places ?? []).some((place) => place > Math.min(from, to) && place < Math.max(from, to));
 }
 
 export class Ring {
@@ -33,6 +43,10 @@ export class Ring {
   private centre: Point = { x: 0, y: 0 };
   private radius = 0;
   private hubRadius = 10;
+  // Of a network of switches: pixels between neighbours, and what stands in each row and column.
+  private step = 0;
+  private rows = new Map<number, number[]>();
+  private columns = new Map<number, number[]>();
   private palette = new Palette();
   frames = 0;
 
@@ -50,16 +64,8 @@ export class Ring {
     this.palette = new Palette();
     this.centre = { x: width / 2, y: height / 2 };
     this.radius = Math.max(60, Math.min(width, height) / 2 - 62);
-    this.hubRadius = Math.max(5, Math.min(14, (Math.PI * this.radius) / Math.max(hubs.length, 8) / 1.5));
-    const drawers = new Set(hubs.map((hub) => hub.drawer)).size;
-    const gap = drawers > 1 ? 0.8 : 0; // places left free between drawers
-    const places = hubs.length + drawers * gap;
-    this.places.clear();
-    hubs.forEach((hub, i) => {
-      const order = [...new Set(hubs.map((h) => h.drawer))].indexOf(hub.drawer);
-      const angle = ((i + order * gap + 0.5 + gap / 2) / places) * 2 * Math.PI - Math.PI / 2;
-      this.places.set(hub.name, this.at(angle, 1));
-    });
+    if (this.model.spots.size > 0) this.placeSwitches(width, height);
+    else this.placeHubs(hubs);
     this.curves = [];
     const spokes = new Map<string, number>();
     for (const link of this.model.links.values()) {
@@ -73,14 +79,51 @@ export class Ring {
     this.drawBase();
   }
 
+  private placeHubs(hubs: Hub[]): void {
+    this.hubRadius = Math.max(5, Math.min(14, (Math.PI * this.radius) / Math.max(hubs.length, 8) / 1.5));
+    const drawers = new Set(hubs.map((hub) => hub.drawer)).size;
+    const gap = drawers > 1 ? 0.8 : 0; // places left free between drawers
+    const places = hubs.length + drawers * gap;
+    this.places.clear();
+    hubs.forEach((hub, i) => {
+      const order = [...new Set(hubs.map((h) => h.drawer))].indexOf(hub.drawer);
+      const angle = ((i + order * gap + 0.5 + gap / 2) / places) * 2 * Math.PI - Math.PI / 2;
+      this.places.set(hub.name, this.at(angle, 1));
+    });
+  }
+
+  private placeSwitches(width: number, height: number): void {
+    const spots = [...this.model.spots];
+    const [wide, high] = [Math.max(...spots.map(([, at]) => at.x)), Math.max(...spots.map(([, at]) => at.y))];
+    [this.rows, this.columns] = [new Map(), new Map()];
+    for (const [, at] of spots) {
+      this.rows.set(at.y, [...(this.rows.get(at.y) ?? []), at.x]);
+      this.columns.set(at.x, [...(this.columns.get(at.x) ?? []), at.y]);
+    }
+    this.step = Math.min((width - 2 * BORDER) / Math.max(wide, 1), (height - 2 * BORDER) / Math.max(high, 1), STEP_MOST);
+    this.hubRadius = Math.max(3, Math.min(14, this.step / 4));
+    const [left, top] = [(width - wide * this.step) / 2, (height - high * this.step) / 2 - NAME];
+    this.places.clear();
+    for (const [name, at] of spots) this.places.set(name, { x: left + at.x * this.step, y: top + at.y * this.step });
+  }
+
   private at(angle: number, share: number): Point {
     return { x: this.centre.x + Math.cos(angle) * this.radius * share, y: this.centre.y + Math.sin(angle) * this.radius * share };
   }
 
   private bend(link: Link, near: Point, far: Point): Point {
+    if (this.model.spots.size > 0) return this.bendPast(link, near, far);
     const share = link.kind === "LL" ? 0.25 : 0.45; // towards the centre
     const middle = { x: (near.x + far.x) / 2, y: (near.y + far.y) / 2 };
     return { x: middle.x + (this.centre.x - middle.x) * share, y: middle.y + (this.centre.y - middle.y) * share };
+  }
+
+  // Past the switches between the ends of a link along a row or column of them; else straight.
+  private bendPast(link: Link, near: Point, far: Point): Point {
+    const [a, b] = link.ends.map((end) => this.model.spots.get(end));
+    const past = a && b && ((a.y === b.y && between(this.rows.get(a.y), a.x, b.x)) || (a.x === b.x && between(this.columns.get(a.x), a.y, b.y)));
+    const [share, x, y] = [past ? Math.min(BEND, (0.9 * this.step) / distance(near, far)) : 0, (near.x + far.x) / 2, (near.y + far.y) / 2];
+    return { x: x + share * (far.y - near.y), y: y - share * (far.x - near.x) };
   }
 
   private spoke(link: Link, hub: string, spokes: Map<string, number>): Drawn {
@@ -160,19 +203,33 @@ export class Ring {
       c.lineWidth = chosen ? 3 : 1.2;
       c.strokeStyle = chosen ? palette.accent : palette.dim;
       c.stroke();
-      c.fillStyle = cut ? palette.ground : palette.text;
-      c.font = `${Math.max(9, this.hubRadius)}px system-ui, "DejaVu Sans", sans-serif`;
-      c.fillText(String(hub.hub), place.x, place.y + 0.5);
+      this.drawName(c, palette, hub, place, cut);
       this.drawRanks(c, palette, hub.name, place);
       drawers.set(hub.drawer, [...(drawers.get(hub.drawer) ?? []), place]);
     }
     c.font = '12px system-ui, "DejaVu Sans", sans-serif';
     c.fillStyle = palette.dim;
-    for (const [drawer, places] of drawers) {
+    for (const [drawer, places] of this.model.spots.size > 0 ? [] : drawers) {
       const angle = Math.atan2(
         places.reduce((sum, p) => sum + p.y - this.centre.y, 0), places.reduce((sum, p) => sum + p.x - this.centre.x, 0));
       const at = this.at(angle, 1 + 46 / this.radius);
       c.fillText(`d${drawer}`, at.x, at.y);
+    }
+  }
+
+  // Inside, or below a switch whose name is longer.
+  private drawName(c: CanvasRenderingContext2D, palette: Palette, hub: Hub, place: Point, cut: boolean): void {
+    const name = this.model.spots.size > 0 ? hub.name : String(hub.hub);
+    const size = Math.max(9, this.hubRadius);
+    const inside = name.length * size * LETTER <= 2 * this.hubRadius || this.model.spots.size === 0;
+    c.font = `${inside ? size : 9}px system-ui, "DejaVu Sans", sans-serif`;
+    c.fillStyle = cut && inside ? palette.ground : palette.text;
+    if (inside) c.fillText(name, place.x, place.y + 0.5);
+    else if (this.step >= 3 * this.hubRadius) {
+      c.strokeStyle = palette.ground;
+      c.lineWidth = 3;
+      c.strokeText(name, place.x, place.y + this.hubRadius + 7, this.step);
+      c.fillText(name, place.x, place.y + this.hubRadius + 7, this.step);
     }
   }
 

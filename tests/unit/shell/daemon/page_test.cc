@@ -16,6 +16,7 @@
 #include "daemon/page/local_sight.h"
 #include "daemon/page/page_files.h"
 #include "daemon/page/page_guard.h"
+#include "daemon/page/switch_spots.h"
 
 namespace percs {
 namespace {
@@ -303,6 +304,41 @@ TEST(FeedWriterTest, HubsAreToldWhereTheyDroppedOrRerouted) {
   writer.TakeSight(sight);
   EXPECT_THAT(writer.Delta(), HasSubstr(R"("hubs":{"a":[1,0]})"));
   EXPECT_THAT(writer.Snapshot(), HasSubstr(R"("hubs":{"a":[1,0],"b":[4,1]})"));
+}
+
+TEST(FeedWriterTest, WhereSwitchesStandIsToldOnceAndInSnapshots) {
+  FeedWriter writer;
+  FabricSight sight = TwoRows(1000, 0, 0);
+  sight.hub_names = std::make_shared<const std::vector<std::string>>(
+      std::vector<std::string>{"s0-0", "s0-1", "s1-0", "s1-1"});
+  sight.hubs.resize(4);
+  writer.TakeSight(sight);
+  const char* const told = R"("spots":{"s0-0":[0.000,0.000],"s0-1":[1.000,0.000],)";
+  EXPECT_THAT(writer.Delta(), HasSubstr(told));
+  writer.TakeSight(sight);
+  EXPECT_THAT(writer.Delta(), Not(HasSubstr("spots")));
+  EXPECT_THAT(writer.Snapshot(), HasSubstr(told));
+}
+
+TEST(SwitchSpotsTest, GridsOfGridsLevelsAndCircles) {
+  using Spots = std::vector<Spot>;
+  EXPECT_EQ((Spots{{0, 0}, {1, 0}, {0, 1}}), SpotsOfSwitches({"s0-0", "s0-1", "s1-0"}));
+  EXPECT_EQ((Spots{{0, 0}, {1, 1}, {3, 0}, {0, 3}}),
+            SpotsOfSwitches({"s0-0-0", "s0-1-1", "s1-0-0", "s2-0-0"}));
+  EXPECT_EQ((Spots{{0, 2}, {1, 2}, {0.5, 0}}), SpotsOfSwitches({"l1-s0", "l1-s1", "l2-s0"}));
+  // One dimension, several numbers of dimensions, and names of all kinds.
+  for (const std::vector<std::string>& names : {std::vector<std::string>{"s0", "s1", "s2"},
+                                                {"s0-1", "s0-1-2", "s1-1"},
+                                                {"l1-s0", "west", "sn0-d0-h0"}}) {
+    const Spots circle = SpotsOfSwitches(names);
+    ASSERT_EQ(3u, circle.size());
+    EXPECT_EQ((Spot{1, 0}), circle[0]);
+    EXPECT_NEAR(1.866, circle[1].x, 0.001);
+    EXPECT_NEAR(1.5, circle[1].y, 0.001);
+  }
+  // Hubs, blades and crossbars are placed otherwise.
+  EXPECT_TRUE(SpotsOfSwitches({}).empty());
+  EXPECT_TRUE(SpotsOfSwitches({"sn0-d0-h0", "blade3", "cu0-leaf3", "sw2-a5", "triblade0"}).empty());
 }
 
 TEST(PageGuardTest, WhoMayOnlyLookIsRefusedTheRest) {
