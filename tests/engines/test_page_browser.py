@@ -472,9 +472,10 @@ class BrowserTest(CliTest):
         for place in places:
             self.assertTrue(0 < place["x"] < size[0] and 0 < place["y"] < size[1], place)
         self.assertFalse(self.visible("#view"))
-        for link in ("s1-2-0:LL0", "s0-0-0:LL1"):  # to a neighbour, and round the ring
-            self.click_link(link)
-            self.assertIn(f"Link {link}", self.text("#selection"))
+        for ends in ("s0-0-0/s0-0-1", "s0-0-0/s0-0-3"):  # to a neighbour, and round the ring
+            self.click_link(self.js("[...percs.model.links.values()].find("
+                                    "link => link.ends.join('/') === arguments[0]).name", ends))
+            self.assertIn(ends.replace("/", " / "), self.text("#selection"))
         self.shoot("torus")
         self.good("view", SCENARIOS / "fat-tree.yaml", "-o", "tree.html")
         self.browser.get(f"file://{self.folder / 'tree.html'}")
