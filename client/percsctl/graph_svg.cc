@@ -59,8 +59,9 @@ std::string Words(double x, double y, int size, const char* anchor, const std::s
 
 // The opening tag, the title and, of a fabric, what the colours mean.
 std::string Begin(const Graph& graph, double width, double height) {
-  constexpr double kWidestLetter = 9;
-  width = std::max(width, 24 + kWidestLetter * static_cast<double>(graph.title.size()));
+  constexpr double kWidestLetter = 9, kLegendWide = 290;
+  width = std::max({width, 24 + kWidestLetter * static_cast<double>(graph.title.size()),
+                    graph.live ? kLegendWide : 0});
   std::string text = fmt::format(
       "<svg xmlns='http://www.w3.org/2000/svg' width='{0:.0f}' height='{1:.0f}' "
       "viewBox='0 0 {0:.0f} {1:.0f}' font-family='sans-serif'>\n"
