@@ -41,14 +41,21 @@ bool IsOfAnotherMachine(const std::vector<Part>& parts) {
           (first == "sw" && (second == "a" || second == "b" || second == "c")));
 }
 
-using Coordinates = std::vector<std::vector<int>>;  // by switch
+using Coordinates = std::vector<std::vector<int>>;  // by switch, all of one length
 
-std::vector<Spot> InGrids(const Coordinates& switches) {
-  const std::size_t dims = switches.front().size();
-  std::vector<int> size(dims);
+// Of grids without gaps; else empty.
+std::vector<int> SizesOf(const Coordinates& switches) {
+  std::vector<int> sizes(switches.front().size());
   for (const std::vector<int>& at : switches) {
-    for (std::size_t d = 0; d < dims; ++d) size[d] = std::max(size[d], at[d] + 1);
+    for (std::size_t d = 0; d < sizes.size(); ++d) sizes[d] = std::max(sizes[d], at[d] + 1);
   }
+  double all = 1;
+  for (const int size : sizes) all *= size;
+  return all == static_cast<double>(switches.size()) ? sizes : std::vector<int>();
+}
+
+std::vector<Spot> InGrids(const Coordinates& switches, const std::vector<int>& size) {
+  const std::size_t dims = size.size();
   std::vector<Spot> spots(switches.size());
   double wide = size[dims - 1], high = size[dims - 2];
   for (std::size_t i = 0; i < switches.size(); ++i) {
@@ -103,19 +110,24 @@ std::vector<Spot> SpotsOfSwitches(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     const auto parts = PartsOf(name);
     other &= parts && IsOfAnotherMachine(*parts);
-    if (!parts) {
-      grid = tree = false;
-      continue;
-    }
     std::vector<int>& at = coordinates.emplace_back();
-    for (const Part& part : *parts) at.push_back(part.number);
-    const auto word = [&](std::size_t i, const char* is) { return (*parts)[i].word == is; };
-    tree &= at.size() == 2 && word(0, "l") && word(1, "s");
-    grid &= at.size() > 1 && at.size() == coordinates.front().size() && word(0, "s");
-    for (std::size_t i = 1; i < at.size(); ++i) grid &= word(i, "");
+    grid &= parts && parts->size() > 1 && parts->front().word == "s";
+    tree &= parts && parts->size() == 2 && (*parts)[0].word == "l" && (*parts)[1].word == "s";
+    for (std::size_t i = 0; parts && i < parts->size(); ++i) {
+      const Part& part = (*parts)[i];
+      at.push_back(part.number);
+      grid &= i == 0 || part.word.empty();
+      const bool fits = static_cast<std::size_t>(part.number) <= names.size();
+      grid &= fits;
+      tree &= fits;
+    }
+    grid &= at.size() == coordinates.front().size();
   }
   if (other) return {};
-  return tree ? InLevels(coordinates) : grid ? InGrids(coordinates) : InCircle(names.size());
+  if (tree) return InLevels(coordinates);
+  if (!grid) return InCircle(names.size());
+  const std::vector<int> sizes = SizesOf(coordinates);
+  return sizes.empty() ? InCircle(names.size()) : InGrids(coordinates, sizes);
 }
 
 }  // namespace percs

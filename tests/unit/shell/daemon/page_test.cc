@@ -322,14 +322,19 @@ TEST(FeedWriterTest, WhereSwitchesStandIsToldOnceAndInSnapshots) {
 
 TEST(SwitchSpotsTest, GridsOfGridsLevelsAndCircles) {
   using Spots = std::vector<Spot>;
-  EXPECT_EQ((Spots{{0, 0}, {1, 0}, {0, 1}}), SpotsOfSwitches({"s0-0", "s0-1", "s1-0"}));
-  EXPECT_EQ((Spots{{0, 0}, {1, 1}, {3, 0}, {0, 3}}),
-            SpotsOfSwitches({"s0-0-0", "s0-1-1", "s1-0-0", "s2-0-0"}));
+  EXPECT_EQ((Spots{{0, 0}, {1, 0}, {0, 1}, {1, 1}}),
+            SpotsOfSwitches({"s0-0", "s0-1", "s1-0", "s1-1"}));
+  EXPECT_EQ((Spots{{0, 0}, {1, 0}, {3, 0}, {4, 0}, {0, 2}, {1, 2}}),
+            SpotsOfSwitches({"s0-0-0", "s0-0-1", "s1-0-0", "s1-0-1", "s2-0-0", "s2-0-1"}));
   EXPECT_EQ((Spots{{0, 2}, {1, 2}, {0.5, 0}}), SpotsOfSwitches({"l1-s0", "l1-s1", "l2-s0"}));
-  // One dimension, several numbers of dimensions, and names of all kinds.
+  // One dimension, several numbers of dimensions, names of all kinds, gaps, and numbers that are
+  // too large.
   for (const std::vector<std::string>& names : {std::vector<std::string>{"s0", "s1", "s2"},
                                                 {"s0-1", "s0-1-2", "s1-1"},
-                                                {"l1-s0", "west", "sn0-d0-h0"}}) {
+                                                {"l1-s0", "west", "sn0-d0-h0"},
+                                                {"s0-0", "s0-1", "s1-0"},
+                                                {"s0-0", "s0-1", "s0-2147483647"},
+                                                {"l1-s0", "l1-s1", "l1-s2147483647"}}) {
     const Spots circle = SpotsOfSwitches(names);
     ASSERT_EQ(3u, circle.size());
     EXPECT_EQ((Spot{1, 0}), circle[0]);
