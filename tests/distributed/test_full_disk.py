@@ -140,11 +140,12 @@ class FullDiskTest(FabricTest):
     def test_a_daemon_that_dies_while_the_disk_is_full_is_lost_when_there_is_room(self):
         fabric = self.fabric
         self.fill()
+        self.resume_without_room()
         fabric.daemons[1].kill()
         fabric.daemons[1].wait()
-        self.resume_without_room()
         time.sleep(1.5 * LOSS_DEADLINE_SECONDS)  # what is tested is this time
-        self.assertEqual("running", fabric.status()["state"], fabric.logs())
+        # Where the state could not be saved already, it was not resumed.
+        self.assertIn(fabric.status()["state"], ("running", "paused"), fabric.logs())
         self.resume_with_room()
         fabric.wait_for(lambda: "d1 in place 1" in fabric.ctl("events").stdout, "the loss")
         fabric.ctl("stop")
