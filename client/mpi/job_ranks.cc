@@ -42,7 +42,6 @@ void Job::OnEvent(const RankEvent& event) {
 void Job::Read(std::uint32_t rank) {
   Channel& channel = server_->channel(rank);
   Ring& ring = channel.from_rank;
-  const bool full = ring.HalfFull();
   Record record;
   bool valid = true;
   while (ring.Front(&record, &valid)) {
@@ -60,7 +59,7 @@ void Job::Read(std::uint32_t rank) {
         "rank {} wrote into its memory what is no record, or a call of a time that has passed",
         rank));
   }
-  if (full) channel.to_rank.Ring();  // there is room
+  if (ring.MadeRoom()) channel.to_rank.Ring();
 }
 
 // In the ranks' own times.

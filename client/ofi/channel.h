@@ -19,7 +19,7 @@
 namespace percs::mpi {
 
 inline constexpr std::uint32_t kChannelMagic = 0x50455243;  // "PERC"
-inline constexpr std::uint32_t kChannelVersion = 4;
+inline constexpr std::uint32_t kChannelVersion = 5;
 inline constexpr const char* kSocketVariable = "PERCS_MPI_SOCKET";
 inline constexpr std::uint64_t kRingBytes = 256 * 1024;
 inline constexpr std::uint32_t kPayloadMax = 32 * 1024;  // of a record; longer ones continue
@@ -132,6 +132,7 @@ struct Bell {
 struct Ring {
   alignas(64) std::atomic<std::uint64_t> written{0};
   alignas(64) std::atomic<std::uint64_t> read{0};
+  std::atomic<std::uint32_t> wanted{0};  // the writer waits for room
   alignas(64) std::uint8_t bytes[kRingBytes];
 
   static std::uint64_t Padded(std::uint64_t payload) {
@@ -150,11 +151,16 @@ struct Ring {
     std::memcpy(static_cast<std::uint8_t*>(to) + first, bytes, count - first);
   }
   bool HalfFull() const { return written.load() - read.load() > kRingBytes / 2; }
-  // False: no room. REQUIRES: record.payload <= kPayloadMax.
+  // False: no room; the reader's MadeRoom will be true. REQUIRES: record.payload <= kPayloadMax.
   bool Write(const Record& record, const void* payload) {
     const std::uint64_t at = written.load(std::memory_order_relaxed);
     const std::uint64_t size = Padded(record.payload);
-    if (kRingBytes - (at - read.load(std::memory_order_acquire)) < size) return false;
+    const auto is_full = [&] { return kRingBytes - (at - read.load()) < size; };
+    if (is_full()) {
+      // The reader may have made room meanwhile, and not have seen this.
+      wanted.store(1);
+      if (is_full()) return false;
+    }
     Put(at, &record, sizeof(record));
     if (record.payload > 0) Put(at + sizeof(record), payload, record.payload);
     written.store(at + size, std::memory_order_release);
@@ -177,13 +183,15 @@ struct Ring {
     Get(read.load(std::memory_order_relaxed) + sizeof(Record), to, count);
   }
   void Pop(const Record& front) {
-    read.store(read.load(std::memory_order_relaxed) + Padded(front.payload),
-               std::memory_order_release);
+    read.store(read.load(std::memory_order_relaxed) + Padded(front.payload));
   }
+  // Whether the writer waits for room, and is to be woken. Asked after records were taken.
+  bool MadeRoom() { return wanted.load() != 0 && wanted.exchange(0) != 0; }
 };
 
 // What a rank and the fabric share. The bell of the other side is rung when it has to do something:
-// of the fabric when a rank waits, of a rank when it is resumed, of both for the room of a ring.
+// of the fabric when a rank waits, of a rank when it is resumed, of both when a ring that was full
+// has room again.
 struct Channel {
   std::uint32_t magic = kChannelMagic, version = kChannelVersion;
   Bell to_rank;

@@ -137,10 +137,10 @@ Record RankLink::At(RecordKind kind) const {
 }
 
 void RankLink::Write(const Record& record, const void* bytes) {
-  while (!broken_ && !channel_->from_rank.Write(record, bytes)) {
+  while (!broken_) {
     const std::uint32_t seen = channel_->to_rank.count.load();
-    doorbell_->to_fabric.Ring();
     if (channel_->from_rank.Write(record, bytes)) break;
+    doorbell_->to_fabric.Ring();
     channel_->to_rank.Wait(seen, kRoomMilliseconds);
     broken_ = !FabricIsThere();
   }
@@ -393,7 +393,6 @@ RankLink::Polled RankLink::Await() {
 
 bool RankLink::Hear() {
   Ring& ring = channel_->from_fabric;
-  const bool full = ring.HalfFull();
   Record record;
   bool valid = true, resumed = false;
   while (!resumed && ring.Front(&record, &valid)) {
@@ -407,7 +406,7 @@ bool RankLink::Hear() {
     ring.Pop(record);
   }
   broken_ = broken_ || !valid;
-  if (full) doorbell_->to_fabric.Ring();  // there is room
+  if (ring.MadeRoom()) doorbell_->to_fabric.Ring();
   return resumed;
 }
 
