@@ -30,7 +30,8 @@ TEST(RouteWalk, ARingChangesTheChannelAndADetourHasItsOwn) {
   const Topology ring = Topology::Create(spec).value();
   EXPECT_THAT(Channels(ring, {}, 0, 2), testing::ElementsAre(0, 0));
   EXPECT_THAT(Channels(ring, {}, 4, 1), testing::ElementsAre(0, 1)) << "past the dateline";
-  const Failures cut{.links = {{NodeId{1}, kLlFirst}}};
+  Failures cut;
+  cut.links = {{NodeId{1}, kLlFirst}};
   EXPECT_THAT(Channels(ring, cut, 1, 2), testing::ElementsAre(2, 2, 2, 2));
 }
 
