@@ -201,23 +201,25 @@ absl::StatusOr<std::pair<NodeId, std::vector<int>>> ParsePart(const std::string&
 std::optional<Topology> BuildMachine(const v1::Scenario& message, TopologySpec spec,
                                      ErrorList* errors) {
   const Sites all = SitesOf(message, errors);
-  const auto path = [&](std::size_t blade, const absl::Status& status) {
-    if (MessageOf(status).rfind("topology", 0) == 0) return std::string("topology");
+  const auto add = [&](std::size_t blade, const absl::Status& status) {
+    const std::string what = MessageOf(status);
+    if (what.starts_with("topology.") || what.starts_with("topology: "))
+      return errors->AddNamed(what);
     const std::string entry = fmt::format("blades[{}]", all.entries[blade]);
-    return entry + (all.sites[blade].attach.empty() ? "" : ".attach");
+    errors->Add(entry + (all.sites[blade].attach.empty() ? "" : ".attach"), what);
   };
   // A single hub is a machine only with a blade, so the first one is part of it from the start.
   if (!all.sites.empty()) spec.blades = {all.sites[0]};
   auto topology = Topology::Create(spec);
   if (!topology.ok()) {
-    errors->Add(path(0, topology.status()), MessageOf(topology.status()));
+    add(0, topology.status());
     return std::nullopt;
   }
   bool good = true;
   for (std::size_t i = 1; i < all.sites.size(); ++i) {
     const absl::Status status = topology->AddBlade(all.sites[i]);
     if (status.ok()) continue;
-    errors->Add(path(i, status), MessageOf(status));
+    add(i, status);
     good = false;
     break;  // errors of later ones would have wrong numbers
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "emulator/base/check.h"
 #include "fmt/format.h"
 
 namespace percs {
@@ -38,6 +39,13 @@ std::string SourceMarks::Origin(const std::string& path, Mark mark) const {
 
 void ErrorList::Add(Mark mark, const std::string& path, std::string what) {
   errors_.push_back({mark, path, std::move(what)});
+}
+
+void ErrorList::AddNamed(const std::string& message) {
+  constexpr std::string_view kBetween = ": ";
+  const std::size_t end = message.find(kBetween);
+  PERCS_CHECK(end != std::string::npos);
+  Add(message.substr(0, end), message.substr(end + kBetween.size()));
 }
 
 bool ErrorList::Has(const std::string& path) const {

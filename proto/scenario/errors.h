@@ -41,6 +41,8 @@ class ErrorList {
     Add(marks_->Find(path), path, std::move(what));
   }
   void Add(Mark mark, const std::string& path, std::string what);
+  // A message that begins with its field: "topology.dims: 1 is outside 2..4096".
+  void AddNamed(const std::string& message);
   bool empty() const { return errors_.empty(); }
   // Whether the field or one inside it is already known to be wrong; more errors would only
   // confuse.

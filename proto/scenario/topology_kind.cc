@@ -104,7 +104,7 @@ class KindBuilder {
   }
   void Use(const GraphSpec& graph, TopologySpec* spec) {
     if (absl::Status used = spec->UseGraph(graph); !used.ok())
-      errors_.Add("topology", std::string(used.message()));
+      errors_.AddNamed(std::string(used.message()));
     spec->endpoints = message_.has_p() ? message_.p() : 1;
   }
   bool Need(bool given, const char* field, const char* kind, const char* example) {

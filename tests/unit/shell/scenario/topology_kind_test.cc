@@ -49,6 +49,18 @@ TEST(TopologyKinds, EachIsAShapeOfThisMachine) {
   EXPECT_EQ(PlacesOf(Machine("kind: dragonfly_1056").topology), 1'056u);
 }
 
+TEST(TopologyKinds, ASizeThatDoesNotFitIsNamedOnceWhereItStands) {
+  using testing::StartsWith;
+  EXPECT_THAT(KindErrorOf("kind: torus, dims: 1x4"),
+              StartsWith("a.yaml:1:31: topology.dims: 1 is outside 2..4096"));
+  EXPECT_THAT(KindErrorOf("kind: fat_tree, radix: 7"),
+              StartsWith("a.yaml:1:35: topology.radix: 7 is no even number"));
+  EXPECT_THAT(KindErrorOf("kind: torus, dims: 100x100"),
+              StartsWith("a.yaml:1:1: topology: 10000 switches; write sizes"));
+  EXPECT_THAT(KindErrorOf("supernodes: 1, drawers: 1, hubs: 1"),
+              StartsWith("a.yaml:1:1: topology: 1 supernode x 1 drawer x 1 hub is a single"));
+}
+
 TEST(TopologyKinds, NoSwitchHasMoreGlobalLinksThanItsKindSays) {
   for (int a = 1; a <= 32; ++a) {
     for (const int h : {1, 2, 5, 16}) {
