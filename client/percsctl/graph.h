@@ -28,7 +28,8 @@ struct Graph {
 std::string GraphDot(const Graph& graph);
 // For Mermaid, of which a few hundred links are the most that it draws.
 std::string GraphMermaid(const Graph& graph);
-// Hubs in circles of their drawers, drawers of a supernode side by side.
+// Hubs in circles of their drawers, drawers of a supernode side by side; a network of switches as
+// SpotsOfSwitches (daemon/page/switch_spots.h) places it.
 std::string GraphSvg(const Graph& graph);
 // A square for each two nodes, or drawers, or supernodes where there are more than a page shows:
 // the busiest of the links between them.

@@ -13,8 +13,8 @@ struct Spot {
 };
 
 // By switch, as `names` (SwitchGraph::name): a torus or a HyperX of two dimensions as a grid, of
-// more as grids side by side; a fat tree by level, with its leaves below; anything else in a
-// circle. Empty for the names of another machine: hubs, blades and crossbars.
+// more as grids side by side; a fat tree by level, with its leaves below; anything else, also a
+// grid with gaps, in a circle. Empty for the names of another machine: hubs, blades and crossbars.
 std::vector<Spot> SpotsOfSwitches(const std::vector<std::string>& names);
 
 }  // namespace percs
