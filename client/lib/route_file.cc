@@ -128,7 +128,7 @@ class NodeReader {
     if (absl::Status s = ReadClosed(&hub.closed_middles); !s.ok()) return s;
     if (absl::Status s = ReadMulticast(&hub.multicast); !s.ok()) return s;
     if (absl::Status s = ReadForwarding(&hub.forwarding); !s.ok()) return s;
-    if (absl::Status s = ReadDetours(&hub.detours); !s.ok()) return s;
+    if (absl::Status s = ReadDetours(hub.multicast.size(), &hub.detours); !s.ok()) return s;
     if (json_.contains("clock")) {
       const auto clock = ParsePorts(json_.at("clock").get<std::string>(), /*multicast=*/true);
       if (!clock.ok()) return Error("clock: " + std::string(clock.status().message()));
@@ -206,18 +206,21 @@ class NodeReader {
     }
     return absl::OkStatus();
   }
-  absl::Status ReadDetours(std::vector<NodeId>* hubs) const {
+  // Groups are destinations too, numbered after the hubs.
+  absl::Status ReadDetours(std::size_t groups, std::vector<NodeId>* detours) const {
     if (!json_.contains("detours")) return absl::OkStatus();
+    const std::int64_t last = std::int64_t{file_.hubs_per_supernode} * file_.supernodes +
+                              static_cast<std::int64_t>(groups) - 1;
     for (const OrderedJson& entry : json_.at("detours")) {
-      const auto hub = entry.get<std::int64_t>();
-      if (hub < 0 || hub >= std::int64_t{file_.hubs_per_supernode} * file_.supernodes) {
-        return Error(fmt::format("detours: there is no hub {}; write 0 to {}", hub,
-                                 file_.hubs_per_supernode * file_.supernodes - 1));
+      const auto destination = entry.get<std::int64_t>();
+      if (destination < 0 || destination > last) {
+        return Error(
+            fmt::format("detours: there is no destination {}; write 0 to {}", destination, last));
       }
-      hubs->push_back(static_cast<NodeId>(hub));
+      detours->push_back(static_cast<NodeId>(destination));
     }
-    std::sort(hubs->begin(), hubs->end());
-    hubs->erase(std::unique(hubs->begin(), hubs->end()), hubs->end());
+    std::sort(detours->begin(), detours->end());
+    detours->erase(std::unique(detours->begin(), detours->end()), detours->end());
     return absl::OkStatus();
   }
   absl::Status ReadClosed(std::vector<std::uint32_t>* closed) const {

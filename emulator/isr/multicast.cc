@@ -66,7 +66,7 @@ bool Isr::StartBranch(InputBuffer& buffer, std::uint16_t replica, const Packet& 
   b->reason = DropReason::kLinkDown;
   bool drop = !outputs_[out].up;
   if (out < kLinkPorts && context_.parameters->vc_policy == VcPolicy::kPosition) {
-    const Position next = NextPosition(b->header.position, out);
+    const Position next = graph_ ? NextInGraph(buffer, *b) : NextPosition(b->header.position, out);
     if (next == kNoPosition) {
       drop = true;
       b->reason = DropReason::kNoVcPosition;

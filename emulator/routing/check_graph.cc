@@ -3,6 +3,8 @@
 #include <bit>
 
 #include "absl/status/status.h"
+#include "emulator/routing/check_multicast.h"
+#include "emulator/routing/graph_multicast.h"
 #include "emulator/routing/graph_plan.h"
 #include "emulator/routing/live_fabric.h"
 #include "emulator/routing/table_error.h"
@@ -30,6 +32,7 @@ class GraphCheck {
       if (failures_.hubs.contains(to)) continue;
       if (auto s = CheckDestination(to); !s.ok()) return s;
     }
+    if (auto s = CheckGroups(); !s.ok()) return s;
     if (const std::string cycle = FindCycle(); !cycle.empty())
       return TablesWrong("packets may wait for each other in a cycle of channels: " + cycle);
     return std::move(report_);
@@ -59,6 +62,7 @@ class GraphCheck {
 
   absl::Status CheckShapes() const;
   absl::Status CheckDestination(NodeId to);
+  absl::Status CheckGroups();
   // Hops that are left at most, as `*hops`.
   absl::Status Follow(const Place& place, NodeId to, int* hops);
   // About the way so far.
@@ -165,6 +169,32 @@ absl::Status GraphCheck::Follow(const Place& place, NodeId to, int* hops) {
   walk_.pop_back();
   seen_[Index(place)] = *hops = most;
   return absl::OkStatus();
+}
+
+absl::Status GraphCheck::CheckGroups() {
+  const auto vc_of = [](const TreePlace& here) {
+    return here.in == kNoPort ? VcId{0} : VcOfPosition(here.position);
+  };
+  TreeRules rules;
+  rules.alive = [&](NodeId node) { return !failures_.hubs.contains(node); };
+  rules.live = [&](NodeId node, PortId port) { return (live_[node] & PortBit(port)) != 0; };
+  rules.next = [&](NodeId group, const TreePlace& here, PortId out) {
+    if (policy_ == VcPolicy::kSingle) return kL0;
+    const bool detour = tables_[here.node]->Detours(group);
+    const VcId vc = graph_.NextVc(here.node, here.in, vc_of(here), out, detour);
+    return vc == SwitchGraph::kNoVc ? kNoPosition : PositionOf(out, vc);
+  };
+  rules.reach = [&](NodeId source) {
+    const std::vector<LinkEnd> tree = DetourTree(topology_, live_, source);
+    std::vector<bool> reached;
+    for (const LinkEnd& by : tree) reached.push_back(by.node != kNoNode);
+    return reached;
+  };
+  rules.may_wait = [&](const TreePlace& here, PortId out, Position next) {
+    const std::size_t channel = Index({here.node, here.in, vc_of(here)});
+    waits_[channel * kMaxVcs + VcOfPosition(next)] |= PortBit(out);
+  };
+  return CheckTrees(topology_, rules, tables_, &report_);
 }
 
 // Depth first over channels, named by the places behind them.

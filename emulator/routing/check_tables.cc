@@ -106,11 +106,6 @@ absl::Status TableCheck::CheckShapes() const {
     for (std::size_t port = 0; good && port < kLinkPorts; ++port) {
       good = fits(hub->port_direct[port]) && fits(hub->port_indirect[port]);
     }
-    if (good && hub->multicast.size() != topology_.groups().size()) {
-      return TablesWrong(fmt::format("{} has {} multicast entries, but there are {} groups",
-                                     topology_.NodeName(node), hub->multicast.size(),
-                                     topology_.groups().size()));
-    }
     if (good) continue;
     return TablesWrong(
         fmt::format("{} has a table that is missing or not of {} hubs and {} supernodes",
@@ -408,9 +403,6 @@ absl::StatusOr<CheckReport> TableCheck::Run() {
     return s;
   }
   if (auto s = CheckMulticast(topology_, live_, tables_, &channels_, &report_); !s.ok()) return s;
-  if (topology_.spec().clock) {
-    if (auto s = CheckClock(topology_, live_, tables_); !s.ok()) return s;
-  }
   if (const std::string cycle = channels_.FindCycle(); !cycle.empty()) {
     return TablesWrong("packets may wait for each other in a cycle of channels: " + cycle);
   }
@@ -421,8 +413,12 @@ absl::StatusOr<CheckReport> TableCheck::Run() {
 
 absl::StatusOr<CheckReport> CheckTables(const Topology& topology, const Failures& failures,
                                         const TableSet& tables, VcPolicy policy) {
-  if (topology.graph() != nullptr) return CheckGraphTables(topology, failures, tables, policy);
-  return TableCheck(topology, failures, tables, policy).Run();
+  auto report = topology.graph() != nullptr ? CheckGraphTables(topology, failures, tables, policy)
+                                            : TableCheck(topology, failures, tables, policy).Run();
+  if (report.ok() && topology.spec().clock) {
+    if (auto s = CheckClock(topology, LivePorts(topology, failures), tables); !s.ok()) return s;
+  }
+  return report;
 }
 
 }  // namespace percs

@@ -6,16 +6,16 @@
 
 namespace percs {
 
-NodeId ClockSource(const Topology& topology, const LiveFabric& live) {
-  for (NodeId node = 0; node < topology.hubs(); ++node) {
-    if (live.ports(node) != 0) return node;
+NodeId ClockSource(const std::vector<PortMask>& live) {
+  for (NodeId node = 0; node < live.size(); ++node) {
+    if (live[node] != 0) return node;
   }
   return kNoNode;
 }
 
-std::vector<PortMask> PlanClock(const Topology& topology, const LiveFabric& live) {
+std::vector<PortMask> PlanClock(const Topology& topology, const std::vector<PortMask>& live) {
   std::vector<PortMask> masks(topology.hubs());
-  const NodeId source = ClockSource(topology, live);
+  const NodeId source = ClockSource(live);
   if (source == kNoNode) return masks;
   std::vector<bool> reached(topology.hubs());
   std::vector<NodeId> order = {source};
@@ -23,7 +23,7 @@ std::vector<PortMask> PlanClock(const Topology& topology, const LiveFabric& live
   masks[source] = HubTables::kDeliverHere;
   for (std::size_t i = 0; i < order.size(); ++i) {
     const NodeId node = order[i];
-    for (PortMask ports = live.ports(node); ports; ports &= ports - 1) {
+    for (PortMask ports = live[node]; ports; ports &= ports - 1) {
       const PortId port = static_cast<PortId>(std::countr_zero(ports));
       const NodeId peer = topology.Peer(node, port).node;
       if (reached[peer]) continue;
@@ -35,11 +35,12 @@ std::vector<PortMask> PlanClock(const Topology& topology, const LiveFabric& live
   return masks;
 }
 
-absl::Status CheckClock(const Topology& topology, const LiveFabric& live, const TableSet& tables) {
+absl::Status CheckClock(const Topology& topology, const std::vector<PortMask>& live,
+                        const TableSet& tables) {
   const auto wrong = [](const std::string& what) {
     return absl::FailedPreconditionError("route tables: the clock's tree " + what);
   };
-  const NodeId source = ClockSource(topology, live);
+  const NodeId source = ClockSource(live);
   if (source == kNoNode) return absl::OkStatus();
   for (NodeId node = 0; node < topology.hubs(); ++node) {
     if (((tables[node]->clock & HubTables::kDeliverHere) != 0) == (node == source)) continue;
@@ -55,7 +56,7 @@ absl::Status CheckClock(const Topology& topology, const LiveFabric& live, const 
     for (PortMask ports = tables[node]->clock & ~HubTables::kDeliverHere; ports;
          ports &= ports - 1) {
       const PortId port = static_cast<PortId>(std::countr_zero(ports));
-      if (!live.port(node, port)) {
+      if (!(live[node] & PortBit(port))) {
         return wrong(
             fmt::format("takes {}, which is not a live link", topology.LinkName({node, port})));
       }
@@ -69,7 +70,7 @@ absl::Status CheckClock(const Topology& topology, const LiveFabric& live, const 
     }
   }
   for (const NodeId node : order) {
-    for (PortMask ports = live.ports(node); ports; ports &= ports - 1) {
+    for (PortMask ports = live[node]; ports; ports &= ports - 1) {
       const NodeId peer = topology.Peer(node, static_cast<PortId>(std::countr_zero(ports))).node;
       if (!reached[peer]) return wrong("does not reach " + topology.NodeName(peer));
     }

@@ -53,12 +53,12 @@ void PlanGroup(const Topology& topology, const LiveFabric& live, std::size_t ind
 
 }  // namespace
 
-MulticastEntries PlanMulticast(const Topology& topology, const LiveFabric& live) {
-  MulticastEntries entries;
+MulticastPlan PlanMulticast(const Topology& topology, const LiveFabric& live) {
+  MulticastPlan plan;
   for (std::size_t group = 0; group < topology.groups().size(); ++group) {
-    PlanGroup(topology, live, group, &entries);
+    PlanGroup(topology, live, group, &plan.entries);
   }
-  return entries;
+  return plan;
 }
 
 }  // namespace percs

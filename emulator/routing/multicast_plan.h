@@ -23,6 +23,12 @@ std::vector<TreeHop> LowestPositions(const Topology& topology, const LiveFabric&
 
 // Entries of all groups, for the hubs that have any.
 using MulticastEntries = std::map<NodeId, std::vector<PortMask>>;
-MulticastEntries PlanMulticast(const Topology& topology, const LiveFabric& live);
+struct MulticastPlan {
+  MulticastEntries entries;
+  // Of a network of switches: groups, as destinations, whose packets take detours; ascending.
+  std::vector<NodeId> detours;
+};
+// REQUIRES: no graph.
+MulticastPlan PlanMulticast(const Topology& topology, const LiveFabric& live);
 
 }  // namespace percs

@@ -2,6 +2,7 @@
 
 #include "emulator/routing/clock_plan.h"
 #include "emulator/routing/fabric_plan.h"
+#include "emulator/routing/graph_multicast.h"
 #include "emulator/routing/graph_plan.h"
 #include "emulator/routing/multicast_plan.h"
 
@@ -12,19 +13,27 @@ bool HasTrees(const Topology& topology) {
   return !topology.groups().empty() || topology.spec().clock;
 }
 
+MulticastPlan MulticastTrees(const Topology& topology, const Failures& failures) {
+  if (topology.groups().empty()) return {};
+  if (topology.graph() != nullptr)
+    return PlanGraphMulticast(topology, LivePorts(topology, failures));
+  return PlanMulticast(topology, LiveFabric(topology, failures));
+}
+
 // The tables with the trees of multicast groups and of the clock. Hubs whose tables come out as in
 // `before` (empty: none) keep those.
 TableSet WithTrees(const Topology& topology, const Failures& failures, TableSet tables,
                    const TableSet& before) {
   if (!HasTrees(topology)) return tables;
-  const LiveFabric live(topology, failures);
-  const MulticastEntries entries = PlanMulticast(topology, live);
-  const std::vector<PortMask> clock =
-      topology.spec().clock ? PlanClock(topology, live) : std::vector<PortMask>(topology.hubs());
+  const MulticastPlan multicast = MulticastTrees(topology, failures);
+  const std::vector<PortMask> clock = topology.spec().clock
+                                          ? PlanClock(topology, LivePorts(topology, failures))
+                                          : std::vector<PortMask>(topology.hubs());
   for (NodeId node = 0; node < topology.hubs(); ++node) {
     auto hub = std::make_shared<HubTables>(*tables[node]);
-    const auto found = entries.find(node);
-    if (found != entries.end()) hub->multicast = found->second;
+    const auto found = multicast.entries.find(node);
+    if (found != multicast.entries.end()) hub->multicast = found->second;
+    hub->detours.insert(hub->detours.end(), multicast.detours.begin(), multicast.detours.end());
     hub->multicast.resize(topology.groups().size());
     hub->clock = clock[node];
     const bool same = node < before.size() && before[node]->Hash() == hub->Hash();
@@ -39,13 +48,15 @@ Planner::Planner(const Topology& topology) : topology_(topology) {}
 Planner::~Planner() = default;
 
 TableSet Planner::Plan(const Failures& failures) const {
-  if (topology_.graph() != nullptr) return PlanGraph(topology_, failures);
+  if (topology_.graph() != nullptr) {
+    return WithTrees(topology_, failures, PlanGraph(topology_, failures), {});
+  }
   return WithTrees(topology_, failures, FabricPlan(topology_, failures).tables(), {});
 }
 
 const TableSet& Planner::Replan(const Failures& failures) {
   if (topology_.graph() != nullptr) {
-    TableSet planned = PlanGraph(topology_, failures);
+    TableSet planned = WithTrees(topology_, failures, PlanGraph(topology_, failures), {});
     for (std::size_t node = 0; node < tables_.size(); ++node) {
       if (tables_[node]->Hash() == planned[node]->Hash()) planned[node] = tables_[node];
     }

@@ -116,15 +116,15 @@ class Reader {
                        [](PortId p) { return p < kLinkPorts || p == kNoPort; });
   }
   // There only if it is marked.
-  bool Detours(std::uint64_t hubs, std::vector<NodeId>* detours) {
+  bool Detours(std::uint64_t destinations, std::vector<NodeId>* detours) {
     if (done() || bytes_[at_] != static_cast<std::uint8_t>(kDetoursMark)) return true;
     ++at_;
     std::uint64_t count = 0, step = 0, value = 0;
-    if (!Number(1, hubs, &count) || count > bytes_.size() - at_) return false;
+    if (!Number(1, destinations, &count) || count > bytes_.size() - at_) return false;
     for (std::uint64_t i = 0; i < count; ++i) {
-      if (!Number(i == 0 ? 0 : 1, hubs - 1, &step)) return false;
+      if (!Number(i == 0 ? 0 : 1, destinations - 1, &step)) return false;
       value += step;
-      if (value >= hubs) return false;
+      if (value >= destinations) return false;
       detours->push_back(static_cast<NodeId>(value));
     }
     return true;
@@ -238,9 +238,9 @@ absl::StatusOr<HubTables> HubTables::Parse(absl::Span<const std::uint8_t> bytes)
         "the forwarding table is truncated, has more than 4321 endpoints or names a port that is "
         "not a link");
   }
-  if (!reader.Detours(hubs, &hub.detours))
+  if (!reader.Detours(hubs + hub.multicast.size(), &hub.detours))
     return reader.Error(
-        "destinations of detours are truncated, out of order or beyond the last hub");
+        "destinations of detours are truncated, out of order or beyond the last hub and group");
   if (!reader.done()) return reader.Error("bytes after the end");
   return hub;
 }

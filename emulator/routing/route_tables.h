@@ -62,7 +62,7 @@ struct HubTables {
   // Of a node of the InfiniBand tree, which uses no other: the port towards each endpoint of the
   // tree (Topology), or kNoPort.
   std::vector<PortId> forwarding;
-  // Of a SwitchGraph: destinations that packets go to by detours, ascending.
+  // Of a SwitchGraph: destinations that packets go to by detours, ascending, with groups.
   std::vector<NodeId> detours;
 
   bool Detours(NodeId destination) const {

@@ -72,11 +72,9 @@ namespace {
 absl::Status CheckGraph(const TopologySpec& spec, const SwitchGraph& graph) {
   PERCS_CHECK(spec.supernodes == 1 && spec.drawers == 1 &&
               spec.hubs == static_cast<int>(graph.switches()));
-  const char* const what = !spec.blades.empty()      ? "Cell blades"
-                           : spec.infiniband         ? "an InfiniBand tree"
-                           : !spec.multicast.empty() ? "multicast groups"
-                           : spec.clock              ? "a global clock"
-                                                     : nullptr;
+  const char* const what = !spec.blades.empty() ? "Cell blades"
+                           : spec.infiniband    ? "an InfiniBand tree"
+                                                : nullptr;
   if (what == nullptr) return absl::OkStatus();
   return Invalid(fmt::format("topology: {} need kind percs or dragonfly", what));
 }
@@ -143,11 +141,12 @@ absl::Status Topology::AddGroup(const MulticastSite& site) {
   }
   const auto hub = [&](const std::string& name, const char* what) -> absl::StatusOr<NodeId> {
     const auto node = ParseNode(name);
-    if (node.ok() && *node < hubs()) return *node;
-    return Invalid(fmt::format("multicast group {}, {}: {}", site.name, what,
-                               node.ok()
-                                   ? name + " is a blade; only hubs send and receive multicasts"
-                                   : std::string(node.status().message())));
+    if (node.ok() && *node < leaves()) return *node;
+    return Invalid(fmt::format(
+        "multicast group {}, {}: {}", site.name, what,
+        !node.ok()       ? std::string(node.status().message())
+        : *node < hubs() ? name + " has no endpoints; only leaves send and receive multicasts"
+                         : name + " is a blade; only hubs send and receive multicasts"));
   };
   const auto source = hub(site.source, "source");
   if (!source.ok()) return source.status();
@@ -157,7 +156,7 @@ absl::Status Topology::AddGroup(const MulticastSite& site) {
     if (!member.ok()) return member.status();
     group.members.push_back(*member);
   }
-  for (NodeId node = 0; site.members.empty() && node < hubs(); ++node) {
+  for (NodeId node = 0; site.members.empty() && node < leaves(); ++node) {
     if (node != group.source) group.members.push_back(node);
   }
   std::sort(group.members.begin(), group.members.end());

@@ -69,11 +69,14 @@ NodeId RandomPermutation(std::uint64_t seed, NodeId nodes, NodeId node) {
 std::uint32_t HalfWay(std::uint32_t places) { return std::max(1u, (places + 1) / 2 - 1); }
 
 std::string Sizes(const TopologySpec& t) {
-  const std::string endpoints = t.endpoints < 2 ? "" : fmt::format(" x {} endpoints", t.endpoints);
-  return fmt::format("{} supernode{} x {} drawer{} x {} hub{}{} = {} {}", t.supernodes,
+  const std::string endpoints =
+      t.endpoints < 2 ? ""
+                      : fmt::format(" x {} endpoints = {} endpoints", t.endpoints, PlacesOf(t));
+  if (t.graph) return fmt::format("{} switches{}", t.leaves > 0 ? t.leaves : t.hubs, endpoints);
+  return fmt::format("{} supernode{} x {} drawer{} x {} hub{}{}", t.supernodes,
                      t.supernodes == 1 ? "" : "s", t.drawers, t.drawers == 1 ? "" : "s", t.hubs,
-                     t.hubs == 1 ? "" : "s", endpoints, PlacesOf(t),
-                     t.endpoints < 2 ? "hubs" : "endpoints");
+                     t.hubs == 1 ? "" : "s",
+                     endpoints.empty() ? fmt::format(" = {} hubs", PlacesOf(t)) : endpoints);
 }
 
 NodeId PlacesOfSupernode(const TopologySpec& t) {

@@ -99,7 +99,12 @@ TEST(Differential, EngineAndReferenceAgreeOnNetworksOfSwitches) {
     Campaign(kGraphNetworks + test::Seed() % kGraphNetworks, random_tables, networks, &coverage);
     if (HasFailure() || networks < 600) return;
     EXPECT_GT(coverage.detours, 0u);
-    if (random_tables) EXPECT_GT(coverage.no_vc_position, 0u);
+    EXPECT_GT(coverage.multicasts, 0u);
+    EXPECT_GT(coverage.branches, coverage.multicasts);
+    if (random_tables) {
+      EXPECT_GT(coverage.no_vc_position, 0u);
+      EXPECT_GT(coverage.branches_dropped, 0u);
+    }
   }
 }
 

@@ -33,7 +33,7 @@ class Generator {
     scenario_.parameters = MakeParameters();
     MakeLinksAlike(&scenario_);
     scenario_.workload = MakeTraffic();
-    if (!scenario_.topology.graph) MakeGroups();
+    MakeGroups();
     if (Chance(tight_ ? 80 : 50)) MakeFaults();
     MakeRoutes();
     MakeAdaptive();
@@ -133,8 +133,8 @@ class Generator {
     const std::uint32_t count = 1 + random.Below(3);
     for (std::uint32_t g = 0; g < count; ++g) {
       MulticastSite group{
-          fmt::format("group{}", g), topology.NodeName(random.Below(topology.hubs())), {}};
-      for (NodeId hub = 0; hub < topology.hubs(); ++hub) {
+          fmt::format("group{}", g), topology.NodeName(random.Below(topology.leaves())), {}};
+      for (NodeId hub = 0; hub < topology.leaves(); ++hub) {
         if (random.Below(3) != 0) group.members.push_back(topology.NodeName(hub));
       }
       scenario_.topology.multicast.push_back(group);

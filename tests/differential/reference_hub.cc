@@ -85,6 +85,21 @@ void Network::SettleBuffer(Hub& hub, Buffer& buffer) {
   PERCS_CHECK(IsHfi(buffer.port) || present <= buffer.slots);
 }
 
+std::optional<int> Network::BranchVc(const Hub& hub, const Buffer& buffer, NodeId group,
+                                     PortId out) {
+  if (graph_) {
+    const auto& detours = tables_[hub.id]->detours;
+    const bool detour = std::count(detours.begin(), detours.end(), group) > 0;
+    result_.coverage.detours += detour;
+    return graph_->NextVc(hub.id, buffer.port, buffer.lane, out, detour);
+  }
+  const Position here =
+      IsHfi(buffer.port) ? kInjected : PositionOf(buffer.port, static_cast<VcId>(buffer.lane));
+  const Position next = NextPosition(here, out);
+  if (next == kNoPosition) return std::nullopt;
+  return VcOfPosition(next);
+}
+
 // B.9.
 void Network::Replicate(Hub& hub, Buffer& buffer, std::shared_ptr<QueuedPacket> whole) {
   NodeStats& stats = Stats(hub.id);
@@ -114,13 +129,11 @@ void Network::Replicate(Hub& hub, Buffer& buffer, std::shared_ptr<QueuedPacket> 
       branch->output =
           static_cast<PortId>(kHfiFirst + 4 * (window / parameters_.windows_per_hfi) + window % 4);
     } else if (parameters_.vc_policy == VcPolicy::kPosition) {
-      const Position here =
-          IsHfi(buffer.port) ? kInjected : PositionOf(buffer.port, static_cast<VcId>(buffer.lane));
-      const Position next = NextPosition(here, bit);
-      if (next == kNoPosition) {
+      const std::optional<int> vc = BranchVc(hub, buffer, p.script.destination, bit);
+      if (!vc) {
         branch->drop = DropReason::kNoVcPosition;
       } else {
-        branch->output_vc = VcOfPosition(next);
+        branch->output_vc = *vc;
       }
     }
     if (!branch->drop && !LinkUp(hub.id, branch->output)) branch->drop = DropReason::kLinkDown;

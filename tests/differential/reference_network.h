@@ -269,6 +269,8 @@ class Network {
                 std::vector<std::shared_ptr<Flit>> flits);
   void Settle(NodeId node);
   void SettleBuffer(Hub& hub, Buffer& buffer);
+  // VC that a branch of a multicast packet takes on the link of `out`; nothing: none is left.
+  std::optional<int> BranchVc(const Hub& hub, const Buffer& buffer, NodeId group, PortId out);
   void Replicate(Hub& hub, Buffer& buffer, std::shared_ptr<QueuedPacket> whole);
   void ReleaseReplicated(Hub& hub, Buffer& buffer);
   void DropArrived(Hub& hub, Buffer& buffer, QueuedPacket& packet);

@@ -63,6 +63,15 @@ const Case kCases[] = {
      "topology: {kind: fat_tree, levels: 3, radix: 4}\n"
      "trees: [{name: world, members: all}]\n"
      "workload: {cau: {iterations: 20}}"},
+    {"TorusMulticastWithClock",
+     "topology: {kind: torus, dims: 4x4}\n"
+     "parameters: {detect: 1us, plan: 500ns, install: 3us}\n"
+     "multicast: [{name: everybody, source: s1-2}]\n"
+     "clock: {period: 5us}\n"
+     "workload: {pattern: {pattern: multicast, load: 0.1, measure: 24us}}\n"
+     "faults:\n"
+     "- {at: 6us, link_down: s1-2/s2-2}\n"
+     "- {at: 16us, link_up: s1-2/s2-2}"},
     {"ListedNetwork",
      "topology: {kind: file}\n"
      "workload: {pattern: {pattern: uniform, load: 0.2, measure: 8us}}\n"

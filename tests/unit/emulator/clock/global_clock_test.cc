@@ -97,6 +97,33 @@ TEST(GlobalClock, IsTheSameForAnyPlacementAndKeepsNoRunAlive) {
   EXPECT_NE(without->digest, whole->digest);
 }
 
+TEST(GlobalClock, IsDistributedInANetworkOfSwitches) {
+  PERCS_TRACE_SEED();
+  TopologySpec torus;
+  ASSERT_TRUE(torus.UseGraph({.kind = GraphSpec::Kind::kTorus, .dims = {5, 4}}).ok());
+  TopologySpec tree;
+  ASSERT_TRUE(
+      tree.UseGraph({.kind = GraphSpec::Kind::kFatTree, .levels = 2, .radix = 8, .taper = 2}).ok());
+  for (const auto& [topology, link, depth] :
+       {std::tuple(torus, "s0-0:LL0", 4u), std::tuple(tree, "l1-s0:LL4", 2u)}) {
+    Scenario s = WithClock(topology, kMillisecond);
+    s.parameters.lr = s.parameters.ll;
+    const auto intact = RunScenario(s, {});
+    ASSERT_TRUE(intact.ok()) << intact.status();
+    EXPECT_EQ(intact->clock.depth_max, depth);
+    s.faults = {Cut(s, 200 * kMicrosecond, link)};
+    const auto result = RunScenario(s, {});
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_THAT(result->violations, testing::IsEmpty());
+    EXPECT_THAT(result->clock.sources, testing::ElementsAre(0u));
+    EXPECT_EQ(static_cast<int>(result->clock.synchronised), topology.hubs);
+    EXPECT_LT(result->clock.age_max, 60 * kMicrosecond) << "the tree is planned anew";
+    const auto split = test::SplitRun(s, test::Processes(3));
+    ASSERT_TRUE(split.ok()) << split.status();
+    EXPECT_EQ(split->digest, result->digest);
+  }
+}
+
 TEST(GlobalClock, ADeadlockIsToldAlthoughTheClockGoesOn) {
   Scenario s = WithClock({1, 1, 2}, kMillisecond);
   GoalTrace trace;

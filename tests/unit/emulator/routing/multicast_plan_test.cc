@@ -74,6 +74,88 @@ TEST(MulticastPlan, RandomGroupsInBrokenFabricsAreTreesThatReachWhateverCanBeRea
   EXPECT_GT(unreachable, 0u);
 }
 
+TopologySpec RandomNetworkOfSwitches(RandomStream* random) {
+  GraphSpec graph{.kind = static_cast<GraphSpec::Kind>(random->Below(4))};
+  if (graph.kind == GraphSpec::Kind::kFatTree) {
+    graph.levels = 2 + static_cast<int>(random->Below(2));
+  } else if (graph.kind == GraphSpec::Kind::kListed) {
+    const NodeId switches = 2 + random->Below(8);
+    for (NodeId s = 0; s < switches; ++s) {
+      graph.names.push_back(fmt::format("s{}", s));
+      if (s > 0) graph.links.push_back({random->Below(s), s});
+    }
+    for (int more = 0; more < 4; ++more) {
+      const NodeId a = random->Below(switches), b = random->Below(switches);
+      if (a != b) graph.links.push_back({a, b});
+    }
+  } else {
+    for (std::uint32_t dims = 1 + random->Below(3); dims > 0; --dims)
+      graph.dims.push_back(2 + static_cast<int>(random->Below(4)));
+  }
+  TopologySpec spec;
+  EXPECT_TRUE(spec.UseGraph(graph).ok());
+  return spec;
+}
+
+TEST(MulticastPlan, GroupsOfBrokenNetworksOfSwitchesAreTrees) {
+  PERCS_TRACE_SEED();
+  RandomStream random(test::Seed(), "multicast of switches");
+  std::uint64_t planned = 0, detours = 0, unreachable = 0;
+  for (int round = 0; round < 400; ++round) {
+    TopologySpec spec = RandomNetworkOfSwitches(&random);
+    const Topology plain = Make(spec);
+    for (int g = 0; g < 3; ++g) {
+      MulticastSite group{fmt::format("g{}", g), plain.NodeName(random.Below(plain.leaves())), {}};
+      for (NodeId hub = 0; hub < plain.leaves(); ++hub) {
+        if (random.Below(2) == 0) group.members.push_back(plain.NodeName(hub));
+      }
+      spec.multicast.push_back(group);
+    }
+    const Topology topology = Make(spec);
+    Failures failures;
+    const std::vector<LinkEnd> links = topology.Links();
+    for (std::uint32_t cuts = random.Below(6); cuts > 0; --cuts) {
+      const LinkEnd& link = links[random.Below(static_cast<std::uint32_t>(links.size()))];
+      failures.links.insert({link.node, link.port});
+    }
+    if (random.Below(4) == 0) failures.hubs.insert(random.Below(topology.hubs()));
+    const TableSet tables = Planner(topology).Plan(failures);
+    const auto report = CheckTables(topology, failures, tables, VcPolicy::kPosition);
+    ASSERT_TRUE(report.ok()) << report.status();
+    unreachable += report->members_unreachable;
+    for (NodeId group = topology.nodes(); group < topology.destinations(); ++group) {
+      (tables[0]->Detours(group) ? detours : planned) += 1;
+    }
+    const std::string bytes = tables[0]->Serialize();
+    const auto parsed =
+        HubTables::Parse({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
+    ASSERT_TRUE(parsed.ok()) << parsed.status();
+    EXPECT_EQ(parsed->Hash(), tables[0]->Hash());
+  }
+  EXPECT_GT(planned, 100u);
+  EXPECT_GT(detours, 100u);
+  EXPECT_GT(unreachable, 0u);
+}
+
+TEST(MulticastPlan, TheCheckerRefusesWhatTurnsUpAgainInANetworkOfSwitches) {
+  TopologySpec ring;
+  ASSERT_TRUE(ring.UseGraph({.kind = GraphSpec::Kind::kTorus, .dims = {5}}).ok());
+  const Topology topology = Make(WithGroup(ring, "s0", {"s1", "s2"}));
+  const TableSet good = Planner(topology).Plan({});
+  ASSERT_EQ(RefusalOf(topology, good), "accepted");
+  EXPECT_FALSE(good[0]->Detours(topology.nodes()));
+  const PortId on = good[0]->multicast[0] & PortBit(kLlFirst) ? kLlFirst : kLlFirst + 1;
+  EXPECT_EQ(RefusalOf(topology, With(good, 1, HubTables::kDeliverHere)),
+            "route tables: multicast group all: its member s2 is not reached");
+  // All the way round, past the place where a packet that goes on has to be on VC 1.
+  TableSet round = good;
+  for (NodeId node = 0; node < 5; ++node) {
+    const bool member = node == 1 || node == 2;
+    round = With(round, node, PortBit(on) | (member ? HubTables::kDeliverHere : 0));
+  }
+  EXPECT_THAT(RefusalOf(topology, round), HasSubstr("is not a tree: s0 is reached from s0"));
+}
+
 TEST(MulticastPlan, CrossesADLinkOnceAndFansOutBehindIt) {
   const Topology topology = Make(WithGroup({2, 2, 4, 1}, "sn0-d0-h0", {}));
   const TableSet tables = Planner(topology).Plan({});
@@ -135,6 +217,11 @@ TEST(MulticastPlan, GroupsAreRefusedByName) {
               HasSubstr("multicast group all, member: no hub is named \"sn3-d0-h1\""));
   EXPECT_EQ(error("sn0-d0-h0", {"sn0-d0-h1", "sn0-d0-h1"}),
             "multicast group all: sn0-d0-h1 is a member twice");
+  TopologySpec tree;
+  ASSERT_TRUE(tree.UseGraph({.kind = GraphSpec::Kind::kFatTree}).ok());
+  EXPECT_EQ(Topology::Create(WithGroup(tree, "l1-s0", {"l2-s1"})).status().message(),
+            "multicast group all, member: l2-s1 has no endpoints; only leaves send and receive "
+            "multicasts");
   EXPECT_THAT(std::string(CheckMulticastTableSize(300, 256).message()),
               HasSubstr("write at least 300"));
 }

@@ -47,6 +47,50 @@ TEST(Multicast, EveryMemberGetsEveryPacketOnce) {
   EXPECT_EQ(result->packet_hops, 50u * 23);
 }
 
+TEST(Multicast, EveryLeafOfANetworkOfSwitchesGetsEveryPacketOnce) {
+  const std::vector<GraphSpec> graphs = {
+      {.kind = GraphSpec::Kind::kTorus, .dims = {5, 4}},
+      {.kind = GraphSpec::Kind::kHyperx, .dims = {4, 3}},
+      {.kind = GraphSpec::Kind::kFatTree, .levels = 3, .radix = 4},
+      {.kind = GraphSpec::Kind::kListed,
+       .names = {"a", "b", "c", "d"},
+       .links = {{0, 1}, {1, 2}, {2, 3}, {3, 0}}}};
+  for (const GraphSpec& graph : graphs) {
+    TopologySpec spec;
+    ASSERT_TRUE(spec.UseGraph(graph).ok());
+    const Topology topology = Topology::Create(spec).value();
+    const std::uint64_t others = topology.leaves() - 1;
+    Scenario s = Everybody(spec, 50);
+    s.parameters.lr = s.parameters.ll;
+    s.topology.multicast[0].source = topology.NodeName(1);
+    std::map<NodeId, std::uint64_t> copies;
+    RunOptions options;
+    options.on_delivery = [&](NodeId node, const Delivery&) { ++copies[node]; };
+    const auto result = RunScenario(s, options);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_THAT(result->violations, testing::IsEmpty());
+    EXPECT_EQ(copies.size(), others);
+    EXPECT_EQ(result->total.payload_bytes_verified, 50 * others * 2048);
+    if (graph.kind != GraphSpec::Kind::kFatTree) EXPECT_EQ(result->packet_hops, 50 * others);
+    // The first link is cut: all is planned anew.
+    auto& w = std::get<PatternWorkload>(s.workload);
+    w.count = 0;
+    w.load = 0.01;
+    w.measure = 200 * kMicrosecond;
+    s.faults = {SetLinkDown(50 * kMicrosecond, topology.Links().front())};
+    copies.clear();
+    const auto cut = RunScenario(s, options);
+    ASSERT_TRUE(cut.ok()) << cut.status();
+    EXPECT_THAT(cut->violations, testing::IsEmpty());
+    ASSERT_EQ(cut->reroutes.size(), 1u);
+    for (const auto& [node, count] : copies)
+      EXPECT_GT(count, cut->total.packets_created - cut->total.packets_created / 4) << node;
+    const auto split = test::SplitRun(s, test::Processes(3));
+    ASSERT_TRUE(split.ok()) << split.status();
+    EXPECT_EQ(split->digest, cut->digest);
+  }
+}
+
 TEST(Multicast, OneBlockedBranchHoldsUpNoOther) {
   // The branch to hub 2 finds its link full of other traffic; the one to hub 0 does not wait for
   // it.

@@ -45,11 +45,13 @@ TEST_F(RouteFileTest, ReadsBackWhatItWrote) {
 TEST_F(RouteFileTest, KeepsTheDestinationsOnDetours) {
   TopologySpec spec;
   ASSERT_TRUE(spec.UseGraph({.kind = GraphSpec::Kind::kTorus, .dims = {4}}).ok());
+  spec.multicast = {{"all", "s0", {}}};
   const Topology ring = Topology::Create(spec).value();
   const RouteFile intact = MakeRouteFile(ring, 0, {0, 1, 2, 3}, Planner(ring).Plan({}));
   const RouteFile cut =
       MakeRouteFile(ring, 0, {0, 1, 2, 3}, Planner(ring).Plan({{{0, kLlFirst}}, {}}));
   ASSERT_FALSE(cut.tables[1]->detours.empty());
+  ASSERT_TRUE(cut.tables[1]->Detours(ring.nodes())) << "the group, too";
   const auto again = ParseRoutes(PrintRoutes(cut));
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_THAT(DiffRoutes(cut, *again), testing::IsEmpty());
@@ -59,7 +61,7 @@ TEST_F(RouteFileTest, KeepsTheDestinationsOnDetours) {
   std::string text = PrintRoutes(cut);
   text.replace(text.find("\"detours\": ["), 12, "\"detours\": [9, ");
   EXPECT_THAT(std::string(ParseRoutes(text).status().message()),
-              HasSubstr("detours: there is no hub 9; write 0 to 3"));
+              HasSubstr("detours: there is no destination 9; write 0 to 4"));
 }
 
 TEST_F(RouteFileTest, TellsEveryEntryThatDiffers) {

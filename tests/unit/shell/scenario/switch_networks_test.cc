@@ -50,6 +50,8 @@ TEST(SwitchNetworks, WrongSizesSayWhatWouldBeRight) {
 TEST(SwitchNetworks, PartsThatOnlyPercsHasAreRefused) {
   const auto scenario = Build(Text("kind: torus, dims: 4", "blades: [{name: b, attach: s0}]\n"));
   EXPECT_THAT(std::string(scenario.status().message()), HasSubstr("Cell blades need kind percs"));
+  const auto inner = Build(Text("kind: fat_tree", "multicast: [{name: g, source: l2-s0}]\n"));
+  EXPECT_THAT(std::string(inner.status().message()), HasSubstr("l2-s0 has no endpoints"));
   const auto indirect = Build(Text("kind: torus, dims: 4", "routing: {mode: hw_indirect}\n"));
   EXPECT_FALSE(indirect.ok());
 }
