@@ -97,6 +97,10 @@ class Starter {
                                         store_.FolderOf(options_.name)};
     if (!options_.metrics.empty()) command.insert(command.end(), {"--metrics", options_.metrics});
     if (!options_.page.empty()) command.insert(command.end(), {"--page", options_.page});
+    if (options_.loss_deadline.count() > 0) {
+      command.insert(command.end(), {"--loss-deadline",
+                                     fmt::format("{}", options_.loss_deadline.count() / 1000.0)});
+    }
     AddIdentity(Role::kController, &command);
     return Start("controller", command, "controller.log");
   }

@@ -21,6 +21,7 @@ struct StartOptions {
   std::string page;      // HOST:PORT of the page for browsers; "": none
   std::string scenario;  // noted in the record only
   std::chrono::milliseconds timeout{60'000};
+  std::chrono::milliseconds loss_deadline{0};  // of percs-controller; 0: its default
   std::function<bool()> cancelled;
 };
 

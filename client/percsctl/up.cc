@@ -27,7 +27,7 @@ constexpr char kNoPage[] = "off", kPageDefault[] = "127.0.0.1:0";
 
 struct UpArguments {
   StartOptions start;
-  std::string file, format, timeout = "wall:60s";
+  std::string file, format, timeout = "wall:60s", loss_deadline;
   int daemons = 0;
   bool progress = false;
 };
@@ -84,6 +84,14 @@ absl::StatusOr<int> DaemonsFor(const UpArguments& a) {
 Outcome Up(UpArguments& a) {
   const auto timeout = ParseWallTime(a.timeout);
   if (!timeout.ok()) return Outcome::Fail(ExitCode::kUsage, "--timeout: " + Text(timeout.status()));
+  if (!a.loss_deadline.empty()) {
+    const auto deadline = ParseWallTime(a.loss_deadline);
+    if (!deadline.ok())
+      return Outcome::Fail(ExitCode::kUsage, "--loss-deadline: " + Text(deadline.status()));
+    if (deadline->count() < 1)
+      return Outcome::Fail(ExitCode::kUsage, "--loss-deadline: write at least wall:1ms");
+    a.start.loss_deadline = *deadline;
+  }
   const auto store = FabricStore::Open();
   if (!store.ok()) return FromStatus(store.status());
   const auto daemons = DaemonsFor(a);
@@ -270,6 +278,11 @@ CommandBody AddUp(CLI::App& app) {
                  "off: no page")
       ->capture_default_str();
   app.add_option("--timeout", a->timeout, "Time limit for starting")->capture_default_str();
+  app.add_option(
+      "--loss-deadline", a->loss_deadline,
+      "During a run: silence after which a daemon is declared lost and the run continues "
+      "without it, like wall:60s; default: wall:10s in a live run; in other runs only a "
+      "daemon whose process has exited is lost");
   AddProgressOption(app, a->progress);
   AddFormatOption(app, a->format);
   return [a] { return Up(*a); };

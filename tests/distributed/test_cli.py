@@ -261,6 +261,8 @@ class InProcessTest(CliTest):
         self.bad(USAGE,
                  'percsctl up: --timeout: "5s" is a virtual time, but this option takes '
                  'wall-clock time; write wall:5s', "up", "--timeout", "5s")
+        self.bad(USAGE, "percsctl up: --loss-deadline: write at least wall:1ms",
+                 "up", "--loss-deadline", "wall:0s")
 
     def test_every_command_has_help_with_examples(self):
         text = self.good("--help")
@@ -534,9 +536,11 @@ class LocalFabricTest(CliTest):
 
     def test_two_fabrics_live_side_by_side_and_down_stops_only_its_own(self):
         self.good("up", "--name", "one", "--daemons", 2)
-        self.good("up", "--name", "two", "--daemons", 1, "--tcp")
+        self.good("up", "--name", "two", "--daemons", 1, "--tcp", "--loss-deadline", "wall:90s")
         one, two = self.pids("one"), self.pids("two")
         self.assertEqual((3, 2), (len(one), len(two)))
+        command = pathlib.Path(f"/proc/{two[0]}/cmdline").read_text().split("\0")
+        self.assertEqual("90", command[command.index("--loss-deadline") + 1])
         self.bad(FAILED,
                  'percsctl up: fabric "one" is running already, with 3 processes; `percsctl down '
                  '--name one` stops it; another --name starts a second fabric', "up", "--name",
