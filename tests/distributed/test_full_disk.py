@@ -90,12 +90,13 @@ class FullDiskTest(FabricTest):
 
     def refused(self, text, *arguments):
         done = self.fabric.ctl("fault", *arguments, check=False)
-        self.assertEqual(FAILED, done.returncode, done.stderr)  # an answer, not a deadline
+        # An answer, not a deadline.
+        self.assertEqual(FAILED, done.returncode, done.stdout + done.stderr + self.fabric.logs())
         self.assertRegex(done.stderr, text)
 
     def faults(self):
         faults = self.fabric.json("fault", "list")["faults"]
-        return [fault["id"] for fault in faults if not fault["id"].startswith("page")]
+        return [fault["id"] for fault in faults if not fault["id"].startswith("p")]
 
     def test_commands_are_refused_status_says_why_and_with_room_all_goes_on(self):
         fabric = self.fabric
@@ -159,10 +160,10 @@ class FullTmpfsTest(FullDiskTest):
     def setUp(self):
         super().setUp()
         # Where a whole fault has no room any more, some of the shortest records may: fill() deletes
-        # these.
-        self.pages = PAGES  # there are page0 to page<pages - 1>
+        # these, whose names are shorter than all others.
+        self.pages = PAGES  # there are p0 to p<pages - 1>
         for page in range(PAGES):
-            self.assertTrue(self.takes("create", f"page{page}", *SLOW))
+            self.assertTrue(self.takes("create", f"p{page}", *SLOW))
 
     def open(self):
         if subprocess.run([*ALONE, *MOUNT, self.folder, "true"], check=False,
@@ -190,14 +191,17 @@ class FullTmpfsTest(FullDiskTest):
                 file.write(bytes(4096))
         # The last pages of the journal and of state.db still have room: first for whole faults,
         # then for the shortest record.
-        while self.takes("create", f"page{self.pages}", *SLOW):
+        while self.takes("create", f"p{self.pages}", *SLOW):
             self.pages += 1
-        while self.pages > 0 and self.takes("delete", f"page{self.pages - 1}"):
+        while self.pages > 0 and self.takes("delete", f"p{self.pages - 1}"):
             self.pages -= 1
         return self.assertGreater(self.pages, 0, "all of them can be deleted")
 
     def takes(self, *arguments):
-        return self.fabric.ctl("fault", *arguments, check=False).returncode == 0
+        done = self.fabric.ctl("fault", *arguments, check=False)
+        if done.returncode != 0:  # no other reason will do
+            self.assertIn("; free some space", done.stderr)
+        return done.returncode == 0
 
 
 if __name__ == "__main__":
