@@ -167,7 +167,7 @@ class FabricTest(PackageTest):
                 fabric.get_fault("cut")
 
     def test_a_fault_of_a_program_that_died_ends_with_its_lease(self):
-        with percs.Fabric.local(daemons=1) as fabric:
+        with percs.Fabric.local(daemons=1, loss_deadline="90s") as fabric:
             fabric.apply(percs.Scenario.from_text(ENDLESS))
             fabric.create_fault("short", kind="link_down", link=CUT, lease="200ms")
             wait_for(lambda: fabric.faults().empty, "the lease to expire")

@@ -143,22 +143,26 @@ class Fabric(Injections, Machine):
     def local(cls, daemons: Optional[int] = None, *, name: Optional[str] = None,
               file: Union[None, str, "os.PathLike[str]"] = None, tls: bool = False,
               tcp: bool = False, port: Optional[int] = None, metrics: Optional[str] = None,
-              page: Optional[str] = None, timeout: Union[str, float] = "60s") -> "Fabric":
+              page: Optional[str] = None, timeout: Union[str, float] = "60s",
+              loss_deadline: Union[None, str, float] = None) -> "Fabric":
         """Starts a controller and daemons on this machine, and returns when all have joined.
 
         ``daemons``: how many; default 4, or one per hub and blade of ``file``. ``name``: for
         ``percsctl --name``; default: one that no other process uses. ``tls``: mutual TLS with new
         identities. ``tcp`` or ``port``: loopback TCP instead of Unix sockets. ``metrics``:
         HOST:PORT for Prometheus. ``page``: HOST:PORT of the page for browsers, or ``off``.
-        ``timeout``: wall time.
+        ``timeout``: wall time. ``loss_deadline``: wall time of silence after which a daemon is
+        declared lost during a run.
         """
         chosen = name or f"py-{os.getpid()}-{next(_numbers)}"
         if daemons is None and file is None:
             daemons = 4
+        deadline = (None if loss_deadline is None
+                    else f"wall:{_fields.wall_ms('loss_deadline', loss_deadline)}ms")
         record = _program.run_json(
             "up", *([file] if file else []),
             *_program.options(name=chosen, daemons=daemons, tls=tls, tcp=tcp, port=port,
-                              metrics=metrics, page=page,
+                              metrics=metrics, page=page, loss_deadline=deadline,
                               timeout=f"wall:{_fields.wall_ms('', timeout)}ms"))
         return cls(record["controller"], record["tls"] or None, name=chosen, owned=True)
 
