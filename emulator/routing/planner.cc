@@ -20,10 +20,8 @@ MulticastPlan MulticastTrees(const Topology& topology, const Failures& failures)
   return PlanMulticast(topology, LiveFabric(topology, failures));
 }
 
-// The tables with the trees of multicast groups and of the clock. Hubs whose tables come out as in
-// `before` (empty: none) keep those.
-TableSet WithTrees(const Topology& topology, const Failures& failures, TableSet tables,
-                   const TableSet& before) {
+// The tables with the trees of multicast groups and of the clock.
+TableSet WithTrees(const Topology& topology, const Failures& failures, TableSet tables) {
   if (!HasTrees(topology)) return tables;
   const MulticastPlan multicast = MulticastTrees(topology, failures);
   const std::vector<PortMask> clock = topology.spec().clock
@@ -36,10 +34,17 @@ TableSet WithTrees(const Topology& topology, const Failures& failures, TableSet 
     hub->detours.insert(hub->detours.end(), multicast.detours.begin(), multicast.detours.end());
     hub->multicast.resize(topology.groups().size());
     hub->clock = clock[node];
-    const bool same = node < before.size() && before[node]->Hash() == hub->Hash();
-    tables[node] = same ? before[node] : hub;
+    tables[node] = hub;
   }
   return tables;
+}
+
+// Hubs whose tables come out as in `before` (empty: none) keep those.
+TableSet KeepEqual(TableSet planned, const TableSet& before) {
+  for (std::size_t node = 0; node < before.size(); ++node) {
+    if (before[node]->Hash() == planned[node]->Hash()) planned[node] = before[node];
+  }
+  return planned;
 }
 
 }  // namespace
@@ -48,27 +53,20 @@ Planner::Planner(const Topology& topology) : topology_(topology) {}
 Planner::~Planner() = default;
 
 TableSet Planner::Plan(const Failures& failures) const {
-  if (topology_.graph() != nullptr) {
-    return WithTrees(topology_, failures, PlanGraph(topology_, failures), {});
-  }
-  return WithTrees(topology_, failures, FabricPlan(topology_, failures).tables(), {});
+  return WithTrees(topology_, failures,
+                   topology_.graph() != nullptr ? PlanGraph(topology_, failures)
+                                                : FabricPlan(topology_, failures).tables());
 }
 
 const TableSet& Planner::Replan(const Failures& failures) {
-  if (topology_.graph() != nullptr) {
-    TableSet planned = WithTrees(topology_, failures, PlanGraph(topology_, failures), {});
-    for (std::size_t node = 0; node < tables_.size(); ++node) {
-      if (tables_[node]->Hash() == planned[node]->Hash()) planned[node] = tables_[node];
-    }
-    return tables_ = std::move(planned);
-  }
+  if (topology_.graph() != nullptr) return tables_ = KeepEqual(Plan(failures), tables_);
   if (plan_) {
     plan_->Update(failures);
   } else {
     plan_ = std::make_unique<FabricPlan>(topology_, failures);
   }
   if (!HasTrees(topology_)) return plan_->tables();
-  return tables_ = WithTrees(topology_, failures, plan_->tables(), tables_);
+  return tables_ = KeepEqual(WithTrees(topology_, failures, plan_->tables()), tables_);
 }
 
 }  // namespace percs
