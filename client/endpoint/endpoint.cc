@@ -233,7 +233,7 @@ Pending Endpoint::Write(Address address, ByteSpan data) {
     piece.address = address + done;
     piece.data = Copy(data.subspan(done, kPieceBytes));
   }
-  return session_->Ask(std::move(pieces));
+  return session_->Ask(pieces);
 }
 
 Pending Endpoint::Write(Address address, const std::string& data) {
@@ -247,7 +247,7 @@ Pending Endpoint::Read(Address address, std::uint64_t bytes) {
     piece.address = address + done;
     piece.bytes = std::min(bytes - done, kPieceBytes);
   }
-  return session_->Ask(std::move(pieces));
+  return session_->Ask(pieces);
 }
 
 Pending Endpoint::SendImmediate(const Peer& peer, ByteSpan data) {
@@ -263,7 +263,7 @@ Pending Endpoint::SendIp(const Peer& peer, ByteSpan data) {
   return Send(*session_, WindowOp::kIpSend, peer, Copy(data));
 }
 
-Pending Endpoint::SendIp(const Peer& peer, std::vector<MemorySegment> from) {
+Pending Endpoint::SendIp(const Peer& peer, const std::vector<MemorySegment>& from) {
   WindowOperation operation = Operation(*session_, WindowOp::kIpSend);
   operation.node = peer.node;
   operation.peer_window = peer.window;
@@ -271,7 +271,7 @@ Pending Endpoint::SendIp(const Peer& peer, std::vector<MemorySegment> from) {
   return session_->Ask({std::move(operation)});
 }
 
-Pending Endpoint::ReceiveIp(std::vector<MemorySegment> to) {
+Pending Endpoint::ReceiveIp(const std::vector<MemorySegment>& to) {
   WindowOperation operation = Operation(*session_, WindowOp::kIpReceive);
   operation.segments = Segments(to);
   return session_->Ask({std::move(operation)});

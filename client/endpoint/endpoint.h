@@ -252,9 +252,9 @@ class Endpoint {
   Pending SendFifo(const Peer& peer, ByteSpan data);
   Pending SendFifo(const Peer& peer, const std::string& data);
   Pending SendIp(const Peer& peer, ByteSpan data);
-  Pending SendIp(const Peer& peer, std::vector<MemorySegment> from);
+  Pending SendIp(const Peer& peer, const std::vector<MemorySegment>& from);
   // Ends when a datagram that was gathered has been scattered to these places.
-  Pending ReceiveIp(std::vector<MemorySegment> to);
+  Pending ReceiveIp(const std::vector<MemorySegment>& to);
   // Joining twice, or leaving a group that was not joined, is no error.
   Pending JoinMulticast(NodeId group);
   Pending LeaveMulticast(NodeId group);

@@ -62,7 +62,7 @@ class WindowSession : public std::enable_shared_from_this<WindowSession> {
 
   // One operation, or several that are one to the caller; of reads, the bytes of all in their
   // order.
-  Pending Ask(std::vector<WindowOperation> operations);
+  Pending Ask(const std::vector<WindowOperation>& operations);
   void Cancel(const std::shared_ptr<PendingState>& state);
   void Then(const std::shared_ptr<PendingState>& state,
             std::function<void(const Completion&)> then);

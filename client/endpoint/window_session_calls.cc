@@ -70,7 +70,7 @@ void WindowSession::Withdraw() {
       .error_code();  // a hub that does not answer gives it up by itself
 }
 
-Pending WindowSession::Ask(std::vector<WindowOperation> operations) {
+Pending WindowSession::Ask(const std::vector<WindowOperation>& operations) {
   const auto state =
       std::make_shared<PendingState>(weak_from_this(), static_cast<int>(operations.size()));
   const Lock lock(mutex_);

@@ -9,7 +9,7 @@
 
 #include "client/lib/authority_folder.h"
 #include "client/lib/fabric_client.h"
-#include "emulator/base/status_text.h"
+#include "emulator/base/status.h"
 
 namespace percs {
 namespace {

@@ -104,9 +104,9 @@ class Places {
     for (std::size_t s = 0; s < supernodes_.size(); ++s) {
       const Spot corner = Corner(s);
       for (std::size_t d = 0; d < supernodes_[s].second.size(); ++d) {
-        centres_[supernodes_[s].second[d]] = {
-            corner.x + (static_cast<double>(d % Columns(drawers_most_)) + 0.5) * cell_,
-            corner.y + (static_cast<double>(d / Columns(drawers_most_)) + 0.5) * cell_};
+        const Spot place = Cell(d, drawers_most_);
+        centres_[supernodes_[s].second[d]] = {corner.x + (place.x + 0.5) * cell_,
+                                              corner.y + (place.y + 0.5) * cell_};
       }
     }
     std::vector<std::size_t> order(graph.nodes.size());  // h9 before h10
@@ -129,9 +129,8 @@ class Places {
 
   double width() const { return kMargin + Across() * (Wide() + kMargin); }
   double height() const {
-    const auto rows =
-        (supernodes_.size() + Columns(supernodes_.size()) - 1) / Columns(supernodes_.size());
-    return kHeader + kMargin + static_cast<double>(rows) * (High() + kMargin);
+    const auto rows = static_cast<double>(Rows(supernodes_.size()));
+    return kHeader + kMargin + rows * (High() + kMargin);
   }
   const std::vector<Spot>& nodes() const { return nodes_; }
 
@@ -160,6 +159,14 @@ class Places {
   static std::size_t Columns(std::size_t count) {
     return static_cast<std::size_t>(std::ceil(std::sqrt(static_cast<double>(count))));
   }
+  static std::size_t Rows(std::size_t count) {
+    return (count + Columns(count) - 1) / Columns(count);
+  }
+  // Column and row of place `number` in a square of `count` places.
+  static Spot Cell(std::size_t number, std::size_t count) {
+    const std::size_t row = number / Columns(count);
+    return {static_cast<double>(number % Columns(count)), static_cast<double>(row)};
+  }
   static std::string Box(double x, double y, double width, double height, const char* fill,
                          const char* line) {
     return fmt::format(
@@ -175,14 +182,11 @@ class Places {
   }
   double Across() const { return static_cast<double>(Columns(supernodes_.size())); }
   double Wide() const { return cell_ * static_cast<double>(Columns(drawers_most_)); }
-  double High() const {
-    const std::size_t columns = Columns(drawers_most_);
-    return cell_ * static_cast<double>((drawers_most_ + columns - 1) / columns);
-  }
+  double High() const { return cell_ * static_cast<double>(Rows(drawers_most_)); }
   Spot Corner(std::size_t supernode) const {
-    const std::size_t columns = Columns(supernodes_.size());
-    return {kMargin + static_cast<double>(supernode % columns) * (Wide() + kMargin),
-            kHeader + kMargin + static_cast<double>(supernode / columns) * (High() + kMargin)};
+    const Spot place = Cell(supernode, supernodes_.size());
+    return {kMargin + place.x * (Wide() + kMargin),
+            kHeader + kMargin + place.y * (High() + kMargin)};
   }
 
   const Graph& graph_;

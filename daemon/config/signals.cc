@@ -34,8 +34,8 @@ EndSignalWatch::EndSignalWatch(std::function<void()> then)
 
 EndSignalWatch::~EndSignalWatch() {
   over_ = true;
-  pthread_kill(thread_.native_handle(),
-               SIGTERM);  // wakes it if nothing did; blocked as it is, else lost
+  // Wakes it if nothing did. The signal is blocked, so that it ends nothing.
+  pthread_kill(thread_.native_handle(), SIGTERM);  // NOLINT(bugprone-bad-signal-to-kill-thread)
   thread_.join();
 }
 

@@ -1,6 +1,7 @@
 #include "daemon/metrics/families.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "prometheus/text_serializer.h"
@@ -44,7 +45,8 @@ void MetricFamilies::AddTimes(const MetricInfo& metric, const Labels& labels,
   std::uint64_t below = 0;
   int bucket = 0;
   for (const double edge : LatencyEdges()) {
-    const auto edge_ps = static_cast<std::uint64_t>(edge * static_cast<double>(kSecond) + 0.5);
+    const auto edge_ps =
+        static_cast<std::uint64_t>(std::llround(edge * static_cast<double>(kSecond)));
     for (; bucket < Histogram::Bucket(edge_ps); ++bucket) {
       below += times.buckets[static_cast<std::size_t>(bucket)];
     }

@@ -55,7 +55,7 @@ Spe::Issued Spe::SendSignal(int target_spe, int signal_register, std::uint32_t v
 Spe::Issued Spe::IssueCommand(const DmaCommand& command) {
   ++context_->stats.operations;
   if (absl::Status s = mfc_.Check(command); !s.ok()) {
-    Fail(std::move(s));
+    Fail(s);
     return {this};
   }
   clock_ += context_->parameters.issue;

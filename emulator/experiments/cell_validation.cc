@@ -178,7 +178,7 @@ void CellValidation::Bus() {
   Built("CELL-053", "EIB concurrent transfers per ring", 3, p_.eib.transfers_per_ring, "transfers");
   Built("CELL-054", "EIB clock", 1.6, 1 / cycle_ns, "GHz");
   Built("CELL-055", "EIB ring start interval", 3, p_.eib.start_interval, "bus cycles");
-  Built("CELL-056", "EIB transfer length", 8, kLineBytes / kBeatBytes, "beats");
+  Built("CELL-056", "EIB transfer length", 8, int{kLineBytes / kBeatBytes}, "beats");
   Built("CELL-057", "EIB maximum path", 6, p_.eib.hops_max, "hops");
   Built("CELL-059", "EIB aggregate peak (one command per cycle)", 204.8, kLineBytes / cycle_ns,
         "GB/s");
@@ -258,7 +258,7 @@ int CellValidation::Steps(AlgorithmSpec spec, int spes) {
     status_ = timing.status();
     return 0;
   }
-  return static_cast<int>(timing->nanoseconds / (SignalRoundTrip(p, 1) / 2) + 0.5);
+  return static_cast<int>(std::lround(timing->nanoseconds / (SignalRoundTrip(p, 1) / 2)));
 }
 
 void CellValidation::BarrierSteps() {

@@ -113,8 +113,8 @@ void Validation::Structure() {
   }
   Built("RR-003", "nodes per CU", 180, in_first, "nodes");
   Built("RR-004", "ports of a CU's switch", 288, external, "ports");
-  Built("RR-005", "inter-CU switches", 8, tree.crossbars() / kCrossbarsPerSwitch - tree.cus(),
-        "switches");
+  const int inter_cu = tree.crossbars() / kCrossbarsPerSwitch - tree.cus();
+  Built("RR-005", "inter-CU switches", 8, inter_cu, "switches");
   const bool more = IbTree::Create(std::vector<int>(25, 180)).ok();
   Built("RR-006", "CUs supported", 24,
         IbTree::Create(std::vector<int>(24, 180)).ok() && !more ? 24 : 0, "CUs");

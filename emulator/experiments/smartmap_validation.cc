@@ -105,11 +105,11 @@ class SmartmapValidation {
   }
   // Last power of two up to which two copies are faster than one.
   double AheadUpTo(Operation operation, std::uint64_t published) {
-    std::uint64_t bytes = 8;
-    while (GoesOn(bytes, 2 * published) &&
-           Time(operation, Layer::kTwoCopies, bytes) <= Time(operation, Layer::kOneCopy, bytes))
-      bytes *= 2;
-    return static_cast<double>(bytes / 2);
+    std::uint64_t last = 4;
+    while (GoesOn(2 * last, 2 * published) && Time(operation, Layer::kTwoCopies, 2 * last) <=
+                                                  Time(operation, Layer::kOneCopy, 2 * last))
+      last *= 2;
+    return static_cast<double>(last);
   }
 
   const std::string only_;

@@ -91,7 +91,7 @@ void Cml::Leave(MpiFunction f) {
 
 Task<> Cml::Init() {
   Enter(MpiFunction::kInit);
-  if (absl::Status s = CheckCall(MpiFunction::kInit); !s.ok()) co_await Break(std::move(s));
+  if (absl::Status s = CheckCall(MpiFunction::kInit); !s.ok()) co_await Break(s);
   initialised_ = true;
   co_await spe_.Compute(domain_.parameters.cml.call);
   Leave(MpiFunction::kInit);
@@ -99,7 +99,7 @@ Task<> Cml::Init() {
 
 Task<> Cml::Finalize() {
   Enter(MpiFunction::kFinalize);
-  if (absl::Status s = CheckCall(MpiFunction::kFinalize); !s.ok()) co_await Break(std::move(s));
+  if (absl::Status s = CheckCall(MpiFunction::kFinalize); !s.ok()) co_await Break(s);
   co_await spe_.Compute(domain_.parameters.cml.call);
   finalised_ = true;
   Leave(MpiFunction::kFinalize);
@@ -107,7 +107,7 @@ Task<> Cml::Finalize() {
 
 Task<> Cml::Abort(int code) {
   Enter(MpiFunction::kAbort);
-  if (absl::Status s = CheckCall(MpiFunction::kAbort); !s.ok()) co_await Break(std::move(s));
+  if (absl::Status s = CheckCall(MpiFunction::kAbort); !s.ok()) co_await Break(s);
   if (!domain_.aborted) {
     domain_.aborted = true;
     domain_.abort_code = code;
@@ -160,7 +160,7 @@ Task<> Cml::Send(LsAddress buffer, std::uint32_t bytes, Rank destination, int ta
   Enter(MpiFunction::kSend);
   if (absl::Status s = CheckTransfer(MpiFunction::kSend, buffer, bytes, destination, tag, comm);
       !s.ok()) {
-    co_await Break(std::move(s));
+    co_await Break(s);
   }
   co_await PmpiSend(buffer, bytes, GroupOf(comm).first + destination, tag);
   Leave(MpiFunction::kSend);
@@ -171,7 +171,7 @@ Task<ReceiveStatus> Cml::Recv(LsAddress buffer, std::uint32_t bytes, Rank source
   Enter(MpiFunction::kRecv);
   if (absl::Status s = CheckTransfer(MpiFunction::kRecv, buffer, bytes, source, tag, comm);
       !s.ok()) {
-    co_await Break(std::move(s));
+    co_await Break(s);
   }
   ReceiveStatus status = co_await PmpiRecv(buffer, bytes, GroupOf(comm).first + source, tag);
   status.source -= GroupOf(comm).first;

@@ -116,7 +116,7 @@ Task<> Cml::Meet(Comm comm) {
 
 Task<> Cml::Barrier(Comm comm) {
   Enter(MpiFunction::kBarrier);
-  if (absl::Status s = CheckCall(MpiFunction::kBarrier); !s.ok()) co_await Break(std::move(s));
+  if (absl::Status s = CheckCall(MpiFunction::kBarrier); !s.ok()) co_await Break(s);
   co_await Meet(comm);
   Leave(MpiFunction::kBarrier);
 }
@@ -124,7 +124,7 @@ Task<> Cml::Barrier(Comm comm) {
 Task<> Cml::Bcast(LsAddress buffer, std::uint32_t bytes, Rank root, Comm comm) {
   Enter(MpiFunction::kBcast);
   if (absl::Status s = CheckTransfer(MpiFunction::kBcast, buffer, bytes, root, 0, comm); !s.ok()) {
-    co_await Break(std::move(s));
+    co_await Break(s);
   }
   if (bytes > 0) co_await Down(buffer, bytes, GroupOf(comm).first + root, comm);
   Leave(MpiFunction::kBcast);
@@ -137,7 +137,7 @@ Task<> Cml::Reduce(LsAddress from, LsAddress to, std::uint32_t count, OperandTyp
   const std::uint64_t bytes = std::uint64_t{count} * OperandBytes(type);
   if (s.ok()) s = CheckTransfer(MpiFunction::kReduce, from, bytes, root, 0, comm);
   if (s.ok()) s = CheckTransfer(MpiFunction::kReduce, to, bytes, root, 0, comm);
-  if (!s.ok()) co_await Break(std::move(s));
+  if (!s.ok()) co_await Break(s);
   co_await Up(from, to, count, type, op, GroupOf(comm).first + root, comm);
   Leave(MpiFunction::kReduce);
 }
@@ -149,7 +149,7 @@ Task<> Cml::Allreduce(LsAddress from, LsAddress to, std::uint32_t count, Operand
   const std::uint64_t bytes = std::uint64_t{count} * OperandBytes(type);
   if (s.ok()) s = CheckTransfer(MpiFunction::kAllreduce, from, bytes, 0, 0, comm);
   if (s.ok()) s = CheckTransfer(MpiFunction::kAllreduce, to, bytes, 0, 0, comm);
-  if (!s.ok()) co_await Break(std::move(s));
+  if (!s.ok()) co_await Break(s);
   const Rank root = GroupOf(comm).first;
   co_await Up(from, to, count, type, op, root, comm);
   if (bytes > 0) co_await Down(to, static_cast<std::uint32_t>(bytes), root, comm);

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "emulator/base/status_text.h"
+#include "emulator/base/status.h"
 #include "emulator/cell/eib.h"
 #include "emulator/node/blade_programs.h"
 #include "emulator/node/triblade_node.h"

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "absl/strings/str_split.h"
-#include "emulator/base/status_text.h"
+#include "emulator/base/status.h"
 #include "emulator/node/service_agent.h"
 #include "emulator/sim/fabric.h"
 #include "emulator/workload/background.h"

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "emulator/base/status_text.h"
+#include "emulator/base/status.h"
 #include "emulator/management/fault_service.h"
 #include "fmt/format.h"
 #include "proto/scenario/blades.h"

@@ -6,7 +6,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
-#include "emulator/base/status_text.h"
+#include "emulator/base/status.h"
 #include "emulator/topology/find_names.h"
 #include "emulator/workload/cau_loop.h"
 #include "fmt/format.h"

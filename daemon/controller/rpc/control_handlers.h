@@ -10,6 +10,7 @@
 
 #include "daemon/controller/rpc/control_service.h"
 #include "daemon/controller/status_reply.h"
+#include "emulator/base/status.h"
 #include "fmt/format.h"
 #include "proto/process/grpc_status.h"
 #include "proto/process/out_of_memory.h"
@@ -87,10 +88,8 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
                                                    const v1::WatchRunRequest* request) override;
   Reactor* GetResult(Context* context, const v1::GetResultRequest* request,
                      v1::GetResultReply* reply) override {
-    return Serve(context, [&]() PERCS_LOCKED -> absl::Status {
-      auto result = controller_->Result(request->run());
-      if (result.ok()) *reply = *std::move(result);
-      return result.status();
+    return Serve(context, [&]() PERCS_LOCKED {
+      return MoveValue(controller_->Result(request->run()), reply);
     });
   }
   Reactor* Reset(Context* context, const v1::ResetRequest*, v1::ResetReply*) override {
@@ -102,10 +101,8 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
   }
   Reactor* FindHub(Context* context, const v1::FindHubRequest* request,
                    v1::FindHubReply* reply) override {
-    return Serve(context, [&]() PERCS_LOCKED -> absl::Status {
-      auto found = controller_->FindHub(request->hub());
-      if (found.ok()) *reply = *std::move(found);
-      return found.status();
+    return Serve(context, [&]() PERCS_LOCKED {
+      return MoveValue(controller_->FindHub(request->hub()), reply);
     });
   }
   Reactor* Shutdown(Context* context, const v1::ShutdownRequest*, v1::ShutdownReply*) override {

@@ -1,5 +1,6 @@
 #include "daemon/controller/rpc/run_watch.h"
 
+#include "emulator/base/status.h"
 #include "proto/process/out_of_memory.h"
 
 namespace percs {
@@ -23,9 +24,7 @@ void RunWatch::Look() {
   if (run && run->number() == run_ && !run->ended()) return;
   event_.Clear();
   const absl::Status status = WithinMemory("the result", [this]() PERCS_LOCKED {
-    auto reply = controller_->Result(run_);
-    if (reply.ok()) *event_.mutable_result() = *std::move(reply);
-    return reply.status();
+    return MoveValue(controller_->Result(run_), event_.mutable_result());
   });
   if (!status.ok()) return Refuse(status);
   last_sent_ = true;

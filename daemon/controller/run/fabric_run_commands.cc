@@ -6,6 +6,7 @@
 
 #include "daemon/controller/run/fabric_run.h"
 #include "emulator/base/check.h"
+#include "emulator/base/status.h"
 #include "emulator/node/repeated_workload.h"
 #include "fmt/format.h"
 #include "proto/scenario/blades.h"
@@ -76,14 +77,13 @@ absl::Status FabricRun::Admit(const v1::JournalRecord& record) const {
 
 void FabricRun::LoadRoutes(TableSet tables, v1::JournalRecord record, LoadDone done) {
   const auto loaded = std::make_shared<LoadedRoutes>();
-  Command command{std::move(record), [done = std::move(done), loaded](absl::StatusOr<Time> at) {
+  Command command{std::move(record),
+                  [done = std::move(done), loaded](const absl::StatusOr<Time>& at) {
                     if (!at.ok()) return done(at.status());
-                    done(std::move(*loaded));
+                    done(*loaded);
                   }};
   command.on_manager = [tables = std::move(tables), loaded](Fabric& manager, Time at) {
-    auto answer = manager.LoadRoutes(tables, at);
-    if (answer.ok()) *loaded = *std::move(answer);
-    return answer.status();
+    return MoveValue(manager.LoadRoutes(tables, at), loaded.get());
   };
   Enqueue(std::move(command));
 }
@@ -120,7 +120,7 @@ void FabricRun::TakeReplay() {
 
 // As if it had been requested now. A command that was refused then is refused now.
 void FabricRun::Submit(const v1::JournalRecord& record) {
-  Command command{record, [this](absl::StatusOr<Time> at) {
+  Command command{record, [this](const absl::StatusOr<Time>& at) {
                     if (at.ok()) return;
                     spdlog::info("run {}: replayed command: {}", setup_.number,
                                  std::string(at.status().message()));

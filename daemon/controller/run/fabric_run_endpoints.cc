@@ -32,7 +32,7 @@ void FabricRun::TakeSubmissions(Time boundary) {
   for (v1::EndpointSubmission& submission : taken) {
     Command command;
     command.done = [this, process = submission.process(),
-                    number = submission.number()](absl::StatusOr<Time> at) {
+                    number = submission.number()](const absl::StatusOr<Time>& at) {
       if (!at.ok()) RefuseSubmission(process, number, at.status());
     };
     command.record.mutable_endpoint()->Swap(&submission);

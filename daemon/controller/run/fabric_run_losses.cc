@@ -140,7 +140,7 @@ void FabricRun::TakeLosses() {
   std::uint32_t number = losses_.count();
   for (const Loss& loss : losses_.Take()) {
     Command command;
-    command.done = [this, loss](absl::StatusOr<Time> at) {
+    command.done = [this, loss](const absl::StatusOr<Time>& at) {
       if (!at.ok()) OnLossRefused(loss, at.status());
     };
     *command.record.mutable_lose() = losses_.CommandFor(loss, ++number, boundary, streams_.batches);

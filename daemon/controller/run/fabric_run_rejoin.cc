@@ -58,7 +58,7 @@ void FabricRun::OnJoined(const v1::Ready& ready) {
 void FabricRun::SubmitRejoin() {
   const v1::Peer peer = port_->Describe(rejoin_.process());
   Command command;
-  command.done = [this, attempt = rejoin_.attempt()](absl::StatusOr<Time> at) {
+  command.done = [this, attempt = rejoin_.attempt()](const absl::StatusOr<Time>& at) {
     if (!at.ok()) OnRejoinRefused(attempt, at.status());
   };
   v1::RejoinedDaemon* message = command.record.mutable_rejoin();
