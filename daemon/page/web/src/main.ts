@@ -172,7 +172,7 @@ function showAll(): void {
   map.dataset["hubs"] = String(model.hubs.size);
   map.dataset["links"] = String(model.links.size);
   map.dataset["virtualTime"] = String(num(model.status["virtual_time"]));
-  const another = shown !== "undecided" && view.hidden !== model.spots.size > 0; // kind of network
+  const another = shown !== "undecided" && view.hidden !== model.ofSwitches; // kind of network
   if ((shown === "undecided" || another) && (model.hubs.size > 0 || model.cells)) setView(model.supernodes > 1 ? "machine" : "supernode", 0);
   if (model.cells && !recorded && shown !== "undecided" && shown !== "machine") drill.follow(ring.supernode);
   if (model.ranks.size !== ranksInLegend) showLegend();
@@ -195,14 +195,14 @@ function hubSelected(): string {
 function setView(which: View, supernode = ring.supernode): void {
   shown = which;
   ring.supernode = supernode;
-  view.hidden = model.spots.size > 0;
+  view.hidden = model.ofSwitches;
   view.textContent = which === "machine" ? `Supernode ${supernode}` : "Machine";
   treeButton.setAttribute("aria-pressed", String(which === "crossbars"));
-  const [node, all] = model.spots.size > 0 ? ["Switch", "Network"] : ["Hub", `Supernode ${supernode}`];
+  const [node, all] = model.ofSwitches ? ["Switch", "Network"] : ["Hub", `Supernode ${supernode}`];
   open.textContent = which === "hub" || which === "blade" ? all : node;
   map.dataset["view"] = which;
   element("legend", HTMLDivElement).hidden = which === "hub" || which === "blade";
-  element("legend", HTMLDivElement).classList.toggle("flat", which === "crossbars" || model.spots.size > 0);
+  element("legend", HTMLDivElement).classList.toggle("flat", which === "crossbars" || model.ofSwitches);
   showLegend(); // while it is hidden nothing can be drawn
   showSide();
   layOut();

@@ -184,6 +184,11 @@ export class Model {
     this.status = status;
   }
 
+  // A network of switches, which has no supernodes.
+  get ofSwitches(): boolean {
+    return this.spots.size > 0;
+  }
+
   private takeSpots(spots: JsonObject): void {
     this.spots.clear();
     this.hubs.clear();
@@ -209,7 +214,7 @@ export class Model {
       }
       this.links.set(name, link);
       for (const end of link.ends) {
-        const hub = this.spots.size > 0 ? this.hubs.get(end) : parseHub(end);
+        const hub = this.ofSwitches ? this.hubs.get(end) : parseHub(end);
         if (hub) this.hubs.set(end, hub);
       }
     }
@@ -314,7 +319,7 @@ export class Model {
       status: this.status,
       ranks: Object.fromEntries([...this.ranks].map(([hub, of]) => [hub, [of.numbers, of.states]])),
       hubs: Object.fromEntries([...this.hubCounts].map(([hub, of]) => [hub, [of.dropped, of.reroutes]])),
-      ...(this.spots.size > 0 ? { spots: Object.fromEntries([...this.spots].map(([name, at]) => [name, [at.x, at.y]])) } : {}),
+      ...(this.ofSwitches ? { spots: Object.fromEntries([...this.spots].map(([name, at]) => [name, [at.x, at.y]])) } : {}),
       ...(this.cells ? { matrix: this.cells.snapshot() } : {}),
       links: { virtual_time: this.linksAt, rows },
       counters: { virtual_time: this.countersAt, nodes: [{ counters: this.counters }] },

@@ -63,7 +63,7 @@ export function table(head: string[], rows: [string, string[]][]): HTMLElement {
 export function linkDetails(model: Model, link: Link): HTMLElement[] {
   const [f, b] = [link.forward, link.backward];
   const kinds: Record<string, string> = { LL: "within a drawer", LR: "between drawers", D: "between supernodes" };
-  const kind = model.spots.size > 0 ? link.kind : `${link.kind} (${kinds[link.kind] ?? "other"})`;
+  const kind = model.ofSwitches ? link.kind : `${link.kind} (${kinds[link.kind] ?? "other"})`;
   return [
     make("h2", `Link ${link.name}`),
     make("p", `${link.ends.join(" / ")}, ${kind}, ${link.up ? "up" : "DOWN"}`, link.up ? "note" : "bad"),
@@ -87,7 +87,7 @@ export function hubDetails(model: Model, hub: string): HTMLElement[] {
       count(of.length), count(of.filter((link) => !link.up).length),
       percent(of.reduce((sum, link) => sum + Math.max(link.forward.recent, link.backward.recent), 0) / of.length),
       count(of.reduce((sum, link) => sum + link.forward.packets + link.backward.packets, 0))]]);
-  const parts = [make("h2", `${model.spots.size > 0 ? "Switch" : "Hub"} ${hub}`), table(["", "links", "down", "used", "packets"], rows)];
+  const parts = [make("h2", `${model.ofSwitches ? "Switch" : "Hub"} ${hub}`), table(["", "links", "down", "used", "packets"], rows)];
   const ranks = model.ranks.get(hub);
   if (ranks) {
     parts.push(table(["rank", "now"], ranks.numbers.slice(0, RANKS_SHOWN).map((rank, i) =>
@@ -113,8 +113,8 @@ export function machineDetails(model: Model): HTMLElement[] {
   if (model.cells) return cellsDetails(model, model.cells);
   const all = [...model.links.values()];
   const kinds = ["LL", "LR", "D", ...(model.hasCrossbars ? ["IB"] : [])];
-  const node = model.spots.size > 0 ? "switch" : "hub";
-  const there = model.spots.size > 0 ? kinds.filter((kind) => all.some((link) => link.kind === kind)) : kinds;
+  const node = model.ofSwitches ? "switch" : "hub";
+  const there = model.ofSwitches ? kinds.filter((kind) => all.some((link) => link.kind === kind)) : kinds;
   const rows = there.map((kind): [string, string[]] => {
     const of = all.filter((link) => link.kind === kind);
     return [kind, [count(of.length), count(of.filter((link) => !link.up).length)]];

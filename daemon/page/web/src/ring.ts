@@ -64,7 +64,7 @@ export class Ring {
     this.palette = new Palette();
     this.centre = { x: width / 2, y: height / 2 };
     this.radius = Math.max(60, Math.min(width, height) / 2 - 62);
-    if (this.model.spots.size > 0) this.placeSwitches(width, height);
+    if (this.model.ofSwitches) this.placeSwitches(width, height);
     else this.placeHubs(hubs);
     this.curves = [];
     const spokes = new Map<string, number>();
@@ -112,7 +112,7 @@ export class Ring {
   }
 
   private bend(link: Link, near: Point, far: Point): Point {
-    if (this.model.spots.size > 0) return this.bendPast(link, near, far);
+    if (this.model.ofSwitches) return this.bendPast(link, near, far);
     const share = link.kind === "LL" ? 0.25 : 0.45; // towards the centre
     const middle = { x: (near.x + far.x) / 2, y: (near.y + far.y) / 2 };
     return { x: middle.x + (this.centre.x - middle.x) * share, y: middle.y + (this.centre.y - middle.y) * share };
@@ -209,7 +209,7 @@ export class Ring {
     }
     c.font = '12px system-ui, "DejaVu Sans", sans-serif';
     c.fillStyle = palette.dim;
-    for (const [drawer, places] of this.model.spots.size > 0 ? [] : drawers) {
+    for (const [drawer, places] of this.model.ofSwitches ? [] : drawers) {
       const angle = Math.atan2(
         places.reduce((sum, p) => sum + p.y - this.centre.y, 0), places.reduce((sum, p) => sum + p.x - this.centre.x, 0));
       const at = this.at(angle, 1 + 46 / this.radius);
@@ -219,7 +219,7 @@ export class Ring {
 
   // Inside, or below a switch whose name is longer.
   private drawName(c: CanvasRenderingContext2D, palette: Palette, hub: Hub, place: Point, cut: boolean): void {
-    const name = this.model.spots.size > 0 ? hub.name : String(hub.hub);
+    const name = this.model.ofSwitches ? hub.name : String(hub.hub);
     const size = Math.max(9, this.hubRadius);
     const inside = name.length * size * LETTER <= 2 * this.hubRadius || this.model.spots.size === 0;
     c.font = `${inside ? size : 9}px system-ui, "DejaVu Sans", sans-serif`;
