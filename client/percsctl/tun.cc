@@ -26,6 +26,9 @@ Outcome Tun(const TunArguments& a) {
     at.controller = controller.address();
     at.tls = *std::move(tls);
     at.hub = a.hub;
+    // Before the device, which needs a privilege.
+    if (const auto found = controller.FindHub(a.hub); !found.ok())
+      return FromStatus(found.status());
     const auto port = client::TunPort::Open(a.port);
     if (!port.ok()) return FromStatus(port.status());
     const InterruptGuard interrupt;
