@@ -293,7 +293,7 @@ const togglePause = () => timeline ? timeline.toggle() : void clock(model.state 
 const stepOn = () => timeline ? timeline.move(1) : void clock("StepTime", { by: span.value });
 // A network of switches has one view.
 function toggleView(): void {
-  if (model.spots.size === 0) setView(shown === "machine" ? "supernode" : "machine");
+  if (!model.ofSwitches) setView(shown === "machine" ? "supernode" : "machine");
 }
 
 // Opens the selected hub, or goes back to its supernode.

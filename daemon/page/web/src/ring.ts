@@ -221,7 +221,7 @@ export class Ring {
   private drawName(c: CanvasRenderingContext2D, palette: Palette, hub: Hub, place: Point, cut: boolean): void {
     const name = this.model.ofSwitches ? hub.name : String(hub.hub);
     const size = Math.max(9, this.hubRadius);
-    const inside = name.length * size * LETTER <= 2 * this.hubRadius || this.model.spots.size === 0;
+    const inside = name.length * size * LETTER <= 2 * this.hubRadius || !this.model.ofSwitches;
     c.font = `${inside ? size : 9}px system-ui, "DejaVu Sans", sans-serif`;
     c.fillStyle = cut && inside ? palette.ground : palette.text;
     if (inside) c.fillText(name, place.x, place.y + 0.5);
