@@ -6,6 +6,6 @@
 
 namespace percs {
 
-inline constexpr std::uint32_t kModelVersion = 13;
+inline constexpr std::uint32_t kModelVersion = 14;
 
 }  // namespace percs

@@ -198,6 +198,21 @@ class WindowPrograms::Runner final : public WindowListener {
   friend class WindowPrograms;
 };
 
+// How many steps the program goes through, repeats of repeats included: `before[i]` before step i
+// for the first time. Stops counting above kStepsMax.
+std::uint64_t StepsOfRun(const WindowProgram& program) {
+  std::vector<std::uint64_t> before = {0};
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    const WindowStep& step = program.steps[i];
+    std::uint64_t passed = before[i] + 1;
+    if (step.kind == WindowStep::Kind::kRepeat)
+      passed += (step.count - 1) * (before[i] - before[i - step.steps] + 1);
+    before.push_back(passed);
+    if (passed > WindowPrograms::kStepsMax) break;
+  }
+  return before.back();
+}
+
 absl::Status WindowPrograms::Check(const WindowWorkload& workload, const Topology& topology) {
   for (const WindowProgram& program : workload.programs) {
     if (program.node >= topology.hubs()) {
@@ -217,6 +232,12 @@ absl::Status WindowPrograms::Check(const WindowWorkload& workload, const Topolog
       return absl::InvalidArgumentError(
           fmt::format("step {} of window program {} repeats {} steps, but only {} precede it",
                       i + 1, program.name, step.steps, i));
+    }
+    if (const std::uint64_t steps = StepsOfRun(program); steps > kStepsMax) {
+      return absl::InvalidArgumentError(fmt::format(
+          "window program {} would go through {} steps or more, because a repeat multiplies the "
+          "steps it repeats, and those of a repeat among them; at most {}",
+          program.name, steps, kStepsMax));
     }
   }
   return absl::OkStatus();

@@ -11,8 +11,12 @@ namespace percs {
 
 class WindowPrograms final : public HubWorkload {
  public:
-  // INVALID_ARGUMENT for a program of a node that is no hub, or a step that repeats what is not
-  // there.
+  // Steps of one program may take no time, and then all of them are one piece of work. Enough for
+  // the largest number of times of one step, with the step that repeats it.
+  static constexpr std::uint64_t kStepsMax = 2'000'000'000;
+
+  // INVALID_ARGUMENT for a program of a node that is no hub, a step that repeats what is not there,
+  // or more than kStepsMax steps, repeats included.
   static absl::Status Check(const WindowWorkload& workload, const Topology& topology);
 
   WindowPrograms(const WindowWorkload& workload, HubServices& hub);

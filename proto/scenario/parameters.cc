@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 
 #include "fmt/format.h"
@@ -136,7 +137,8 @@ P7ihParameters BuildParameters(const v1::P7ihParameters& message, int endpoints)
   if (endpoints > 0) {
     p.lr = p.d = p.ll;
     p.hfi.flit_time = p.ll.flit_time;
-    p.hfi.buffer_flits = p.ll.buffer_flits;
+    // An endpoint gets packets whole.
+    p.hfi.buffer_flits = std::max(p.ll.buffer_flits, static_cast<int>(kPacketFlitsMax));
   }
   ReadLink(message.lr(), &p.lr);
   ReadLink(message.d(), &p.d);

@@ -225,6 +225,10 @@ constexpr std::uint64_t kFoundNetworks[] = {
     40057103,
     // All flits of a branch were lost before it had left, and the run ended with its slots held.
     60001112,
+    // A hub diverts a packet to a D port that the table of the port it came in by does not have.
+    9000069071,
+    9000080956,
+    9000156033,
 };
 
 TEST(Differential, NetworksThatWereFoundFailNoMore) {

@@ -16,6 +16,7 @@ namespace {
 
 constexpr int kNodesMax = 40;
 constexpr std::int64_t kContentMax = 256 << 20;  // bytes
+constexpr std::int64_t kTimesMax = 1000;         // of a repeat of a window program
 constexpr int kRepairsMax = 400;
 constexpr std::uint32_t kElementsMax = 6;
 constexpr char kTrace[] = "tests/fuzz/corpus/goal/ring";
@@ -89,8 +90,19 @@ void KeepSmall(v1::Topology* t) {
   t->set_hubs(hubs);
 }
 
+// All steps of a program may be done at one instant, in which no cut ends a run.
+void KeepShort(v1::WindowPrograms* windows) {
+  for (v1::WindowProgram& program : *windows->mutable_programs()) {
+    for (v1::WindowStep& step : *program.mutable_steps()) {
+      if (step.has_repeat() && step.repeat().times() > kTimesMax)
+        step.mutable_repeat()->set_times(kTimesMax);
+    }
+  }
+}
+
 // Buffers with content are of every task, and of all tasks' data for some operations.
 void KeepCheap(v1::Workload* workload) {
+  if (workload->has_windows()) KeepShort(workload->mutable_windows());
   if (!workload->has_collective()) return;
   v1::TaskCollective* c = workload->mutable_collective();
   const std::int64_t tasks =

@@ -93,6 +93,12 @@ TEST(WindowScenarios, WhatIsWrittenWrongHasItsPlace) {
   EXPECT_THAT(error("rdma_write: {hub: sn9-d0-h0}"), HasSubstr("sn9-d0-h0"));
   EXPECT_THAT(error("repeat: {steps: 2, times: 3}"),
               HasSubstr("2 steps are to be repeated, but only 0 precede it"));
+  EXPECT_THAT(error("reserve: {}\n    - repeat: {times: 1000000000}"), IsEmpty());
+  EXPECT_THAT(error("reserve: {}\n    - repeat: {times: 1000000000}\n    - fence: {}"),
+              HasSubstr("would go through 2000000001 steps or more"));
+  EXPECT_THAT(error("fence: {}\n    - fence: {}\n    - repeat: {times: 40000, steps: 2}\n"
+                    "    - repeat: {times: 20000}"),
+              HasSubstr("a repeat multiplies the steps it repeats"));
   EXPECT_THAT(error("atomic: {hub: sn0-d0-h1, updates: [{}], expect: three}"),
               HasSubstr("\"three\" is not a whole number"));
   EXPECT_THAT(error("fifo_send: {to: sn0-d0-h1, from: 1MiB}"),
