@@ -88,7 +88,7 @@ absl::Status Job::Listen() {
   welcome.copy_per_kib = costs.host.write_per_kib;
   welcome.compute_scale = options_.compute_scale;
   welcome.collective_bytes = options_.collective_bytes;
-  welcome.looks = seats.size() < std::thread::hardware_concurrency();
+  welcome.looks = seats.size() <= std::thread::hardware_concurrency();
   auto server = RankServer::Start(welcome, std::move(seats));
   if (!server.ok()) return server.status();
   server_ = *std::move(server);
@@ -113,7 +113,7 @@ void Job::Serve() {
   fabric_->Start();
   Open(0);
   Bell& bell = server_->doorbell().to_fabric;
-  int looks = kLooksMin;
+  Looking looking;
   while (!finish_) {
     const std::uint32_t seen = bell.count.load();
     const bool heard = Hear();
@@ -128,7 +128,7 @@ void Job::Serve() {
       continue;
     }
     CheckDeadlock();
-    bell.Wait(seen, lines_wait_ ? 1 : kListenMilliseconds, &looks);
+    bell.Wait(seen, lines_wait_ ? 1 : kListenMilliseconds, &looking);
   }
   RefuseManaged();
   Hear();

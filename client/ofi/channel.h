@@ -92,14 +92,56 @@ inline void FutexWake(std::atomic<std::uint32_t>* word) {
   syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
 }
 
-// Of a bell before one sleeps: about 1 and about 50 microseconds.
-inline constexpr int kLooksMin = 32, kLooksMax = 1024;
-
 inline void Pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #endif
 }
+
+inline std::int64_t MonotonicNanoseconds() {
+  timespec time;
+  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &time);  // the library's may be virtual
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+// Whether one side looks for a while before it sleeps: to be woken takes several times as long as
+// most answers do. While it looks it gives way to whoever else wants the core. After a look that
+// was in vain it sleeps at once some times, more often each time.
+struct Looking {
+  // Longer than an answer takes of sides that all sleep; else nobody would begin to look.
+  static constexpr std::int64_t kNanoseconds = 200'000;
+  static constexpr int kLooksPerYield = 32;  // about a microsecond
+  static constexpr std::uint32_t kSleepsMin = 8, kSleepsMax = 4096;
+
+  std::uint32_t sleeps = 0;  // left before it looks again
+  std::uint32_t next_sleeps = kSleepsMin;
+
+  // True: `word` is no longer `seen`.
+  bool Changes(const std::atomic<std::uint32_t>& word, std::uint32_t seen) {
+    if (sleeps > 0) {
+      --sleeps;
+      return false;
+    }
+    const std::int64_t begin = MonotonicNanoseconds();
+    bool changed = false, late = false;
+    while (!changed && !late) {
+      for (int i = 0; i < kLooksPerYield && !changed; ++i) {
+        Pause();
+        changed = word.load() != seen;
+      }
+      if (changed) break;
+      syscall(SYS_sched_yield);
+      late = MonotonicNanoseconds() - begin > kNanoseconds;
+    }
+    if (late) {
+      sleeps = next_sleeps;
+      next_sleeps = std::min(2 * next_sleeps, kSleepsMax);
+    } else {
+      next_sleeps = kSleepsMin;
+    }
+    return changed;
+  }
+};
 
 // Wakes one side. A side that sleeps sets a flag first, so that a system call is made only then.
 struct Bell {
@@ -110,18 +152,9 @@ struct Bell {
     count.fetch_add(1);
     if (asleep.load() != 0) FutexWake(&count);
   }
-  // Until the count is not `seen`, at most for this long. Looks some times before it sleeps,
-  // because to be woken takes longer than most answers take: as often as `looks` says, which is
-  // halved where that was in vain, because others need the core, or the answer takes long.
-  void Wait(std::uint32_t seen, long milliseconds, int* looks = nullptr) {
-    for (int left = looks != nullptr ? *looks : 0; left > 0; --left) {
-      if (count.load() != seen) {
-        *looks = std::min(2 * *looks, kLooksMax);
-        return;
-      }
-      Pause();
-    }
-    if (looks != nullptr) *looks = std::max(*looks / 2, kLooksMin);
+  // Until the count is not `seen`, at most for this long.
+  void Wait(std::uint32_t seen, long milliseconds, Looking* looking = nullptr) {
+    if (looking != nullptr && looking->Changes(count, seen)) return;
     asleep.fetch_add(1);
     if (count.load() == seen) FutexWait(&count, seen, milliseconds);
     asleep.fetch_sub(1);

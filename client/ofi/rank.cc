@@ -348,7 +348,7 @@ bool RankLink::MayWait() {
 }
 
 bool RankLink::AwaitBell(std::uint32_t seen) {
-  channel_->to_rank.Wait(seen, kPatienceMilliseconds, welcome_.looks ? &looks_ : nullptr);
+  channel_->to_rank.Wait(seen, kPatienceMilliseconds, welcome_.looks ? &looking_ : nullptr);
   if (channel_->to_rank.count.load() != seen) return true;
   if (FabricIsThere()) return false;
   std::fprintf(stderr, "percs: rank %u: the fabric is gone\n", welcome_.rank);

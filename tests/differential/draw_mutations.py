@@ -6,8 +6,9 @@
     tests/differential/draw_mutations.py codec --seed 3 --dry          what would be drawn
 
 Works on a copy, like mutate.py. For each mutation only the program with the cheapest tests of that
-part is built, and only these tests run. A mutation that does not compile is drawn again. The last
-lines are the score and those that survived. Exit code 0: the score is at least --least percent.
+part is built, and these tests run; what they do not notice is given all tests of that program and,
+of the engine, those against the reference. A mutation that does not compile is drawn again. The
+last lines are the score and those that survived. Exit code 0: the score is at least --least percent.
 """
 
 import argparse
@@ -204,7 +205,9 @@ def main():
     try:
         for name in options.parts:
             part = PARTS[name]
-            trial = mutation_trial.prepare(scratch, part.target, part.tests, alone, options.jobs)
+            then = [part.target] + ["differential_test"] * (part.target == "emulator_test")
+            trial = mutation_trial.prepare(scratch, part.target, part.tests, alone, options.jobs,
+                                           then=then)
             drawn = draw(mutation_trial.ROOT, part.files, options.seed)
             verdicts = campaign(trial, drawn, options.count)
             every += verdicts

@@ -18,9 +18,10 @@ TIME_LIMIT_SECONDS = 300  # of the tests; a mutant may well run for ever
 class Trial:
     """Builds and tests a folder with a mutation in place."""
 
-    def __init__(self, folder, build, test, limit=TIME_LIMIT_SECONDS, environment=None):
+    def __init__(self, folder, build, test, limit=TIME_LIMIT_SECONDS, environment=None, then=()):
+        """`then`: more commands that build and commands that test, for what passes `test`."""
         self.folder, self.build, self.test = pathlib.Path(folder), build, test
-        self.limit = limit
+        self.limit, self.then = limit, then
         self.environment = dict(os.environ, **environment or {})
 
     def execute(self, command, limit=None):
@@ -54,6 +55,10 @@ class Trial:
             if self.execute(self.build)[0] != 0:
                 return "does not compile", ""
             code, text = self.execute(self.test, self.limit)
+            for build, test in self.then:
+                if code == 0:
+                    self.must(build)
+                    code, text = self.execute(test, self.limit)
         finally:
             path.write_text(original)
         if code is None:
@@ -87,18 +92,24 @@ def copy_sources(folder):
                 path.unlink()
 
 
-def prepare(folder, target, tests, alone, jobs, environment=None):
+def prepare(folder, target, tests, alone, jobs, environment=None, then=()):
     """A Trial of the tests named by the filter `tests` of the program `target`, in a copy that has
-    been built and shown to pass; RuntimeError if it does not.
+    been built and shown to pass; RuntimeError if it does not. What passes is given all tests of the
+    programs `then`.
 
     The sources `alone`, those to be changed, are compiled by themselves, the rest in units of many
     files.
     """
     folder.mkdir(parents=True, exist_ok=True)
     copy_sources(folder)
-    trial = Trial(folder, ["cmake", "--build", "build", "-j", str(jobs), "--target", target],
-                  [f"build/bin/{target}", f"--gtest_filter={tests}", "--gtest_fail_fast"],
-                  environment=dict(environment or {}, CCACHE_BASEDIR=str(folder)))
+    def build(program):
+        return ["cmake", "--build", "build", "-j", str(jobs), "--target", program]
+
+    def test(program, *options):
+        return [f"build/bin/{program}", "--gtest_fail_fast", *options]
+    trial = Trial(folder, build(target), test(target, f"--gtest_filter={tests}"),
+                  environment=dict(environment or {}, CCACHE_BASEDIR=str(folder)),
+                  then=[(build(program), test(program)) for program in then])
     trial.must(["cmake", "--preset", "release", "-B", "build", "-DPERCS_BENCH=OFF",
                 "-DPERCS_ALONE=" + ";".join(sorted(set(alone)))])
     trial.unchanged()
