@@ -90,7 +90,9 @@ class DaemonRun {
   absl::Status MakeTree();
   absl::Status Control();
   absl::Status FindDaemons();
+  // Waits for a program before it whose windows are not released yet.
   absl::Status BeginRanks();
+  absl::Status BeginOnAll(const v1::BeginRanksRequest& request);
   absl::Status AwaitHold();
   // Looks at all ranks, from time to time.
   void Look();
@@ -107,6 +109,8 @@ class DaemonRun {
   bool IsIdle();
   void AwaitIdle();
   void EndRanks(bool release, mpi::JobResult* result);
+  // The virtual time at which the ranks had begun.
+  Time EndOnAll(bool release, mpi::JobResult* result);
   absl::Status EndRun(MpirunEnd* end);
 
   FabricClient& client_;
@@ -273,8 +277,21 @@ absl::Status DaemonRun::BeginRanks() {
   request.set_collective_bytes(plan_.collective_bytes);
   request.set_world_tree(world_tree_);
   request.set_journal(journal_ != nullptr);
+  const Clock::time_point until = Clock::now() + kHeldWithin;
+  while (true) {
+    const absl::Status status = BeginOnAll(request);
+    if (!absl::IsAborted(status) || Clock::now() > until || InterruptGuard::raised()) return status;
+    // Where it has begun it would hold virtual time, and the one before needs a window to end.
+    mpi::JobResult nothing;
+    EndOnAll(/*release=*/true, &nothing);
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+absl::Status DaemonRun::BeginOnAll(const v1::BeginRanksRequest& request) {
   const std::string sockets = folder_->path() + "/ranks";
   std::error_code error;
+  fs::remove_all(sockets, error);
   fs::create_directory(sockets, error);
   for (auto& [process, daemon] : daemons_) {
     const auto reply = Call(daemon, &v1::Ranks::Stub::BeginRanks, request);
@@ -383,13 +400,18 @@ void DaemonRun::AwaitIdle() {
 }
 
 void DaemonRun::EndRanks(bool release, mpi::JobResult* result) {
+  JournalCommands(EndOnAll(release, result));
+  if (!tree_.empty()) client_.DeleteTree(tree_).status().IgnoreError();
+}
+
+Time DaemonRun::EndOnAll(bool release, mpi::JobResult* result) {
   v1::EndRanksRequest request;
   request.set_job(a_.job);
   request.set_release(release);
   result->ranks.resize(plan_.places.size());
   Time began = 0;
   for (auto& [process, daemon] : daemons_) {
-    if (!daemon.begun) continue;
+    if (!std::exchange(daemon.begun, false)) continue;
     const auto reply = Call(daemon, &v1::Ranks::Stub::EndRanks, request);
     if (!reply.ok()) {
       FailToAnswer(daemon, reply.status());
@@ -405,8 +427,7 @@ void DaemonRun::EndRanks(bool release, mpi::JobResult* result) {
         result->ranks[rank.rank()] = mpi::SummaryFromProto(rank);
     }
   }
-  JournalCommands(began);
-  if (!tree_.empty()) client_.DeleteTree(tree_).status().IgnoreError();
+  return began;
 }
 
 // What the machine did, of a run that was begun for the program.

@@ -167,17 +167,26 @@ absl::StatusOr<mpi::JobOptions> RankJobs::Admit(const v1::BeginRanksRequest& req
     }
   }
   for (const auto& [key, entry] : jobs_) {
-    if (key == options.job)
-      return absl::AlreadyExistsError(fmt::format("job {} has ranks here already", key));
-    for (const mpi::RankPlace& taken : entry->job->options().places) {
-      for (const mpi::RankPlace& place : options.places) {
-        if (taken.hub != place.hub || taken.window != place.window) continue;
-        return absl::AlreadyExistsError(fmt::format("job {} has window {} of {}", key, place.window,
-                                                    fabric_->topology().NodeName(place.hub)));
-      }
-    }
+    const std::string taken = TakenBy(key, *entry, options);
+    if (taken.empty()) continue;
+    if (!entry->closing) return absl::AlreadyExistsError(taken);
+    return absl::AbortedError(taken +
+                              ", and ends in the next window of virtual time; try again after it");
   }
   return options;
+}
+
+// What a program has that another one asks for; "": nothing.
+std::string RankJobs::TakenBy(JobKey job, const Entry& entry, const mpi::JobOptions& asked) const {
+  if (job == asked.job) return fmt::format("job {} has ranks here already", job);
+  for (const mpi::RankPlace& taken : entry.job->options().places) {
+    for (const mpi::RankPlace& place : asked.places) {
+      if (taken.hub != place.hub || taken.window != place.window) continue;
+      return fmt::format("job {} has window {} of {}", job, place.window,
+                         fabric_->topology().NodeName(place.hub));
+    }
+  }
+  return "";
 }
 
 absl::Status RankJobs::BeginRanks(const v1::BeginRanksRequest& request,

@@ -94,6 +94,7 @@ class RankJobs {
 
   absl::Status BeginRanks(const v1::BeginRanksRequest& request, v1::BeginRanksReply* reply);
   absl::StatusOr<mpi::JobOptions> Admit(const v1::BeginRanksRequest& request) const;
+  std::string TakenBy(JobKey job, const Entry& entry, const mpi::JobOptions& asked) const;
   absl::Status WatchRanks(const v1::WatchRanksRequest& request, v1::WatchRanksReply* reply);
   absl::Status EndRanks(const v1::EndRanksRequest& request, v1::EndRanksReply* reply);
   void Listen(const std::shared_ptr<Entry>& entry);
