@@ -212,6 +212,55 @@ TEST(RdmaTest, OperationsOvertakeWithoutAFenceAndNotWithOne) {
   EXPECT_TRUE(last_value(false, 7) != 7 || last_value(false, 8) != 8);
 }
 
+// Else a packet that has come at last would be sent once more, because no later one covers it.
+TEST(RdmaTest, APacketThatFillsTheLastHoleIsAcknowledgedAtOnce) {
+  Script a(0, 1), b(1, 1);
+  a.Open(0, 65536).At(kLater);
+  b.Open(0, 65536);
+  const Bytes data = Pattern(3 * 2048, 1);
+  a.Write(kMemory, data);
+  a.Put(1, 0, kMemory, kMemory, data.size());
+  b.At(kMillisecond);
+  b.Expect(kMemory, data);
+  Scenario scenario = Machine({1, 1, 2, 1}, {a, b});
+  scenario.parameters.link_replay = false;
+  // The first of the three packets is lost: without replay a corrupted flit costs its packet.
+  scenario.faults = {SetCorruptNext(kLater, {0, 0}, 1)};
+  const RunResult result = PlayPrograms(scenario);
+  EXPECT_EQ(Dropped(result, DropReason::kCrc), 1u);
+  EXPECT_EQ(result.total.packets_resent, 1u);
+  EXPECT_EQ(Dropped(result, DropReason::kDuplicate), 0u);
+  // Of the last packet, of the first one when it comes at last, and of the answer.
+  EXPECT_EQ(result.total.acks_sent, 3u);
+}
+
+// Of units of one packet: the next request leaves when an earlier one's bytes are stored.
+TEST(RdmaTest, AReadHasSoManyRequestsInFlight) {
+  const auto time = [](int read_units) {
+    Script a(0, 1), b(1, 1);
+    a.Open(0, 65536).At(kLater);
+    b.Open(0, 65536);
+    a.Get(1, 0, kMemory, kMemory, 8);  // all pages are translated once
+    a.Mark();
+    a.Get(1, 0, kMemory, kMemory, 2 * 2048);
+    a.Mark();
+    Scenario scenario = Machine({1, 1, 2, 1}, {a, b});
+    scenario.parameters.windows.read_unit_packets = 1;
+    scenario.parameters.windows.read_units = read_units;
+    const auto marks = PlayPrograms(scenario).window_programs[0].marks;
+    return marks[1] - marks[0];
+  };
+  const P7ihParameters p;
+  const WindowParameters& w = p.windows;
+  const Time link = p.hfi.flit_time + p.isr_latency + p.ll.flit_time + p.ll.wire + p.isr_latency +
+                    p.hfi.flit_time;
+  const Time unit = link + w.nmmu_hit + w.memory_read + link + 2 * 15 * p.hfi.flit_time +
+                    w.nmmu_hit + w.memory_write;
+  EXPECT_EQ(time(1), w.rdma_issue + 2 * unit + w.receive);
+  // The second packet is behind the first in the other hub's HFI port.
+  EXPECT_EQ(time(2), w.rdma_issue + unit + 16 * p.hfi.flit_time + w.receive);
+}
+
 TEST(RdmaTest, AWindowHasSoManyOperationsUnderWay) {
   Script a(0, 1), b(1, 1);
   a.Open(0, 65536).At(kLater);

@@ -2,6 +2,9 @@
 // sent, and each thing that cannot be done ends with its own reason.
 #include <gtest/gtest.h>
 
+#include <memory>
+
+#include "emulator/workload/hub_workload.h"
 #include "tests/support/window_runs.h"
 #include "tests/unit/emulator/hfi/window_script.h"
 
@@ -63,6 +66,8 @@ TEST(WindowsTest, ReservationsRunOutAndComeBack) {
 TEST(WindowsTest, WhatASenderDoesWrongHasItsReason) {
   Script a(0, 1);
   a.Send(WindowOp::kImmediateSend, 1, 0, {}).expect = Status::kNoSuchWindow;  // has none yet
+  // The first number of no operation: that is said before anything about the window.
+  a.Send(static_cast<WindowOp>(kWindowOps), 1, 0, {}).expect = Status::kInvalid;
   a.Reserve(2);
   a.Send(WindowOp::kFifoSend, 1, 0, {}).expect = Status::kNotConfigured;
   a.Fifos(2, 0);
@@ -240,6 +245,89 @@ TEST(WindowsTest, TranslationsMissOnceAndAreForgottenWithTheirRegion) {
   const RunResult result = PlayPrograms(Machine(Drawer(), {a, b}));
   EXPECT_EQ(result.total.nmmu_misses, 5u);  // and one page here
   EXPECT_EQ(result.total.nmmu_hits, 11u);
+}
+
+TEST(WindowsTest, ARangeOverTwoPagesMissesOnceInEachOfThem) {
+  using Counts = std::pair<std::uint64_t, std::uint64_t>;  // misses, hits
+  const auto translated = [](bool put) {
+    Script a(0, 1), b(1, 1);
+    b.Open(0, 4 << 16).At(10 * kLater);
+    a.Open(0, 4 << 16).At(kLater);
+    // What is written begins 1,000 bytes before the end of a page.
+    if (put) {
+      a.Put(1, 0, kMemory + 65536 - 1000, kMemory, 65536);
+    } else {
+      a.Get(1, 0, kMemory, kMemory, 65536 + 2048);
+    }
+    const RunResult result = PlayPrograms(Machine(Drawer(), {a, b}));
+    return Counts(result.total.nmmu_misses, result.total.nmmu_hits);
+  };
+  // Two pages here, both of the first packet, and 32 packets into one page over there.
+  EXPECT_EQ(translated(true), Counts(3, 31));
+  // Two requests, each in a page of its own, and 33 packets into two pages here.
+  EXPECT_EQ(translated(false), Counts(4, 31));
+}
+
+TEST(WindowsTest, TheCacheKeepsAsManyPagesAsItHasEntriesInWhateverOrderTheyAreUsed) {
+  Script a(0, 1), b(1, 1);
+  b.Open(0, 8 << 16).At(10 * kLater);
+  a.Open(0, 65536).At(kLater);
+  const std::uint64_t pages[] = {0, 1, 2, 3, 4, 5, 6, 7, 1, 0, 2, 7, 3, 6, 4, 5, 0};
+  for (const std::uint64_t page : pages) a.Put(1, 0, kMemory, kMemory + page * 65536, 8);
+  Scenario scenario = Machine(Drawer(), {a, b});
+  scenario.parameters.windows.nmmu_entries = 8;
+  const RunResult result = PlayPrograms(scenario);
+  EXPECT_EQ(result.total.nmmu_misses, 8u + 1u);  // and one page here
+  EXPECT_EQ(result.total.nmmu_hits, 2 * std::size(pages) - 9u);
+}
+
+TEST(WindowsTest, MemoryIsRegisteredUpToTheLastPageOfAHub) {
+  Script a(0, 1);
+  Scenario scenario = Machine(Drawer(), {});
+  scenario.parameters.windows.registered_bytes = 2 << 16;
+  a.Reserve(0);
+  a.Register(kMemory, 2 << 16);
+  a.Register(2 * kMemory, 1).expect = Status::kNoMemory;
+  std::get<WindowWorkload>(scenario.workload).programs = {a.program()};
+  PlayPrograms(scenario);
+}
+
+// Reserves window 0 of node 0, forgets itself, which releases the window, and reserves it again.
+class Returning final : public HubWorkload, public WindowListener {
+ public:
+  Returning(HubServices& hub, std::vector<WindowEvent>* heard) : hub_(hub), heard_(heard) {}
+  void Start() override { Reserve(); }
+  void OnWindowEvent(const WindowEvent& event) override {
+    heard_->push_back(event);
+    if (heard_->size() > 1) return;
+    hub_.windows()->Forget(this);
+    Reserve();
+  }
+
+ private:
+  void Reserve() {
+    WindowOperation reserve;
+    reserve.op = WindowOp::kReserve;
+    reserve.window = 0;
+    reserve.job = 1;
+    if (hub_.context().node == 0) hub_.windows()->Issue(reserve, this);
+  }
+  HubServices& hub_;
+  std::vector<WindowEvent>* heard_;
+};
+
+TEST(WindowsTest, WhoForgotItselfHearsOfWhatItIssuesLater) {
+  std::vector<WindowEvent> heard;
+  Scenario scenario;
+  scenario.topology = Drawer();
+  scenario.workload = OtherWorkload([&heard](HubServices& hub) -> std::unique_ptr<HubWorkload> {
+    return std::make_unique<Returning>(hub, &heard);
+  });
+  const auto result = RunScenario(scenario, {});
+  ASSERT_TRUE(result.ok()) << result.status();
+  ASSERT_EQ(heard.size(), 2u);
+  EXPECT_EQ(heard[0].status, Status::kOk);
+  EXPECT_EQ(heard[1].status, Status::kOk) << "its window was released";
 }
 
 // What is sent is the data, whatever an operation from outside says of other bytes.
