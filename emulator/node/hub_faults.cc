@@ -6,8 +6,9 @@
 
 namespace percs {
 
-// Of actions of faults at one instant: what concerns tables and alerts comes before all links; of a
-// link, down, up, then what is wrong with it.
+// Of actions of faults at one instant: what concerns tables, alerts and latencies comes before all
+// links, as a link that goes down returns credits over others; of a link, down, up, then what is
+// wrong with it.
 std::pair<EventClass, int> Hub::OrderOf(const FaultAction& action) {
   switch (action.kind) {
     case FaultAction::Kind::kTableDamaged:
@@ -19,6 +20,7 @@ std::pair<EventClass, int> Hub::OrderOf(const FaultAction& action) {
     case FaultAction::Kind::kPcieUnplugged:
     case FaultAction::Kind::kResetArbiters:
     case FaultAction::Kind::kPeerAnew:
+    case FaultAction::Kind::kLatency:
       return {EventClass::kCommand, 0};
     case FaultAction::Kind::kLinkDown:
       return {EventClass::kLink, action.begins ? 0 : 1};

@@ -32,7 +32,8 @@ void Network::ScheduleFaults(std::vector<FaultSpec> faults) {
     const bool corrupts =
         fault.kind == FaultKind::kBitErrors || fault.kind == FaultKind::kCorruptNext;
     if (mends && corrupts) ScheduleRetraining(lower, *fault.at, replay_max);
-    Schedule(*fault.at, kFault, lower.node, lower.port, 2,
+    const Class order = fault.kind == FaultKind::kLatency ? kLatency : kFault;
+    Schedule(*fault.at, order, lower.node, lower.port, 2,
              [this, fault] { ApplyImpairment(fault); });
   }
   for (const auto& [where, instant] : cuts) {

@@ -199,6 +199,7 @@ class Network {
   // Order of events at one instant (rule 2); a hub settles and arbitrates after all its inputs.
   enum Class {
     kCongestion,
+    kLatency,
     kFault,
     kEpoch,
     kCredit,
