@@ -190,6 +190,32 @@ TEST(Cau, TheEndOfAnEarlierGenerationLeavesTheTreeThatReplacedIt) {
   EXPECT_EQ(cau.Participants(3), std::vector<NodeId>());
 }
 
+// A serial number tells an entry from those that its index held before; events of timers carry it.
+TEST(Cau, ATreeThatWasSetUpHundredsOfTimesSendsAgainAndProbesLikeANewOne) {
+  CauHubs hubs(2);
+  ASSERT_TRUE(hubs.AddTree(3, CauHubs::First(2)).ok());
+  auto plan = PlanTree(hubs.topology(), CauHubs::First(2), [](NodeId, NodeId) { return true; });
+  ASSERT_TRUE(plan.ok());
+  plan->id = 3;
+  const TreeProblem why{TreeProblem::Code::kMembersBack, kReduce, 0, 0};
+  for (int times = 0; times < 300; ++times) {
+    ++plan->generation;
+    for (const NodeId node : {NodeId{0}, NodeId{1}}) {
+      Cau& cau = static_cast<Cau&>(hubs.cau(node));
+      ASSERT_TRUE(cau.SetUp(std::make_shared<const TreePlan>(*plan), why).ok());
+      cau.Start(3, plan->generation);
+    }
+  }
+  hubs.SetLink(0, 1, false, 1);
+  hubs.SetLink(0, 1, true, 10 * kMicrosecond);
+  ASSERT_TRUE(hubs.cau(0).Multicast(3, 0, PayloadOf<int>({1})).ok());
+  ASSERT_TRUE(hubs.cau(0).ExpectReduce(3, 0, ReduceOp::kSum, OperandType::kInt32, 4).ok());
+  hubs.Run();
+  EXPECT_TRUE((hubs.ears[1].multicast.contains({3, 0})));
+  EXPECT_GT(hubs.Count(CauCounter::kPacketsResent), 0u);
+  EXPECT_GT(hubs.Count(CauCounter::kProbesSent), 0u);
+}
+
 TEST(Cau, SixtyFourTreesWorkAtOnceAndThe65thIsRefused) {
   CauHubs hubs(4);
   for (CauTreeId id = 0; id < 64; ++id)
@@ -286,6 +312,30 @@ TEST(Cau, ParticipantsThatDisagreeFailTheTreeWithTheReason) {
       EXPECT_TRUE(heard);
       for (const test::Ear& ear : hubs.ears) EXPECT_TRUE(ear.reduced.empty());
     }
+  }
+}
+
+// Then no operand is missing that the root could be waiting for. Participants are refused such
+// calls, so an entry by itself is given the operands.
+TEST(TreeEntry, AReduceThatEveryNeighbourContributesToFailsNamingTheFirstAndTheLast) {
+  const Topology topology = *Topology::Create({.supernodes = 1, .drawers = 1, .hubs = 8});
+  for (NodeId hubs = 2; hubs <= 8; ++hubs) {
+    const auto plan = PlanTree(topology, CauHubs::First(hubs), [](NodeId, NodeId) { return true; });
+    ASSERT_TRUE(plan.ok());
+    TreeEntry entry(*plan, 0, 8);  // of hub 0, above all others
+    const CauItem item{0, 0, ReduceOp::kSum, OperandType::kInt32, PayloadOf<std::int32_t>({1})};
+    entry.links[0].given[static_cast<int>(kReduce)].push_back(item);
+    for (std::size_t child = 1; child < hubs; ++child) {
+      TreeReceiver& receiver = entry.links[child].channels[static_cast<int>(kReduce)].receiver;
+      receiver.Store(0, item);
+      receiver.Ready(0);
+    }
+    Firing firing;
+    TreeProblem problem;
+    EXPECT_FALSE(entry.Fire(kReduce, &firing, &problem));
+    EXPECT_EQ(problem.code, TreeProblem::Code::kRoots);
+    EXPECT_EQ(problem.a, 0u);
+    EXPECT_EQ(problem.b, hubs - 1);
   }
 }
 

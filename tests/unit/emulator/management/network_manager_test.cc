@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <optional>
 
 #include "tests/support/fault_runs.h"
 
@@ -32,19 +33,16 @@ class Management {
 
   // Both ends raise an alert; then everything up to `until`.
   void Alert(LinkEnd end, bool up, Time at, Time until) {
-    for (const LinkEnd& raiser : {end, topology_.Peer(end.node, end.port)}) {
-      ++work_.unfinished;  // as the hub does
-      ControlItem alert;
-      alert.kind = ControlItem::Kind::kAlert;
-      alert.source = raiser.node;
-      alert.target = kManagerNode;
-      alert.port = raiser.port;
-      alert.up = up;
-      alert.raised = at;
-      alert.arrival = at + parameters_.management_latency;
-      manager_.Receive(alert);
-    }
-    for (Time now = at; now < until; now += kUs) {
+    for (const LinkEnd& raiser : {end, topology_.Peer(end.node, end.port)}) Raise(raiser, up, at);
+    Run(at, until);
+  }
+  // A probe from `end` finds another hub or port than it should; then everything up to `until`.
+  void WrongAnswer(LinkEnd end, LinkEnd found, Time at, Time until) {
+    Raise(end, false, at, std::uint64_t{found.node} << 8 | found.port);
+    Run(at, until);
+  }
+  void Run(Time from, Time until) {
+    for (Time now = from; now < until; now += kUs) {
       manager_.Run(now + kUs);
       Answer();
     }
@@ -61,10 +59,24 @@ class Management {
     return texts;
   }
   const Topology& topology() const { return topology_; }
-  const NetworkManager& manager() const { return manager_; }
+  NetworkManager& manager() { return manager_; }
   std::int64_t unfinished() const { return work_.unfinished; }
 
  private:
+  // Of the state of its link, or of what a probe found.
+  void Raise(LinkEnd raiser, bool up, Time at, std::optional<std::uint64_t> found = {}) {
+    ++work_.unfinished;  // as the hub does
+    ControlItem alert;
+    alert.kind = found ? ControlItem::Kind::kWiringAlert : ControlItem::Kind::kAlert;
+    alert.source = raiser.node;
+    alert.target = kManagerNode;
+    alert.port = raiser.port;
+    alert.up = up;
+    alert.raised = at;
+    alert.arrival = at + parameters_.management_latency;
+    alert.hash = found.value_or(0);
+    manager_.Receive(alert);
+  }
   void Answer() {
     for (; !sent_.empty(); sent_.pop_front()) {
       const ControlItem& item = sent_.front();
@@ -149,6 +161,68 @@ TEST(NetworkManager, AMachineThatIsTooLargeForTheCheckSaysThatNothingWasChecked)
   EXPECT_THAT(
       m.Events("reroute"),
       ElementsAre(HasSubstr("not checked and unreachable pairs not counted above 2112 nodes")));
+}
+
+TEST(NetworkManager, LoadedTablesAreInstalledAndTheHubsTheyChangeAreCounted) {
+  Management m({1, 1, 4, 1}, [](const Topology& topology, const Failures& failures) {
+    return Planner(topology).Plan(failures);
+  });
+  Time at = 10 * kUs;
+  // Without the link of hubs 0 and 1 only these two have another way; then the same once more.
+  for (const std::uint32_t changed : {2u, 0u}) {
+    const auto loaded = m.manager().Load(Planner(m.topology()).Plan({{{0, 0}}, {}}), at);
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    EXPECT_EQ(loaded->hubs_changed, changed);
+    EXPECT_EQ(loaded->unreachable_pairs, 0u);
+    m.Run(at, at + 50 * kUs);
+    EXPECT_EQ(m.manager().installed_epoch(), loaded->epoch);
+    EXPECT_EQ(m.manager().reroutes().back().committed, loaded->committed);
+    EXPECT_EQ(m.manager().reroutes().back().hubs_changed, changed);
+    EXPECT_EQ(m.unfinished(), 0);
+    at += 100 * kUs;
+  }
+}
+
+// Three supernodes of four hubs with two D links between each two: every hub has one.
+Management WithFourDLinks() {
+  return {{3, 1, 4, 2}, [](const Topology& topology, const Failures& failures) {
+            return Planner(topology).Plan(failures);
+          }};
+}
+
+TEST(NetworkManager, ARejoinedHubHasItsCablesRightAndThoseOfOthersStaySwapped) {
+  const LinkEnd one{0, kDFirst}, two{1, kDFirst};
+  const Topology topology = *Topology::Create({3, 1, 4, 2});
+  const LinkEnd far_one = topology.Peer(one.node, one.port), far_two = topology.Peer(1, kDFirst);
+  for (const NodeId hub : {one.node, two.node, far_one.node, far_two.node, NodeId{3}}) {
+    Management m = WithFourDLinks();
+    m.WrongAnswer(one, far_two, 10 * kUs, 100 * kUs);
+    using Links = std::set<std::pair<NodeId, PortId>>;
+    const Links swapped = {{one.node, one.port}, {two.node, two.port}};
+    EXPECT_EQ(m.manager().failures().links, swapped);
+    m.manager().Lose({{hub}, "somebody", 1, 100 * kUs});
+    m.Alert({hub, 0}, false, 100 * kUs, 200 * kUs);
+    RejoinedHubs back;
+    back.nodes = {hub};
+    back.at = 200 * kUs;
+    m.manager().Rejoin(back);
+    m.Alert({hub, 0}, true, 200 * kUs, 300 * kUs);
+    EXPECT_EQ(m.manager().failures().links, hub == 3 ? swapped : Links()) << hub;
+    EXPECT_EQ(m.unfinished(), 0);
+  }
+}
+
+TEST(NetworkManager, AProbeAnswerThatNamesAHubThatDoesNotExistCostsOnlyTheLinkOfTheProbe) {
+  const LinkEnd end{0, kDFirst};
+  // The last one is 1 in its low 16 bits.
+  for (const NodeId nobody : {NodeId{12}, kNoNode, NodeId{0x10001}}) {
+    Management m = WithFourDLinks();
+    m.WrongAnswer(end, {nobody, kDFirst}, 10 * kUs, 100 * kUs);
+    EXPECT_EQ(m.manager().failures().links,
+              (std::set<std::pair<NodeId, PortId>>{{end.node, end.port}}))
+        << nobody;
+    EXPECT_EQ(m.unfinished(), 0);
+  }
 }
 
 }  // namespace
