@@ -13,6 +13,7 @@ from mpi_fixture import FULL, PROGRAMS, SCALAPACK
 from mpi_programs import LIMIT_SECONDS, SHIPPED, ProgramsFixture
 
 RUNS = 10
+TCP_LIMIT_SECONDS = 240
 QUICK = ("mpi4py",)  # beside those of test_mpi.py; NetPIPE writes a line in pieces, which may mix
 # Of linear equations, least squares, inverses, eigenvalues, and of banded and tridiagonal matrices.
 TESTERS = ("xdlu", "xsllt", "xdqr", "xzinv", "xdbrd", "xstrd", "xdnep", "xdhrd", "xddblu", "xsdtlu",
@@ -63,9 +64,15 @@ class ProgramsTest(ProgramsFixture):
         for tester in TESTERS:
             with self.subTest(tester):
                 program = str(SCALAPACK / tester)
-                ours = self.run_program("-n", "4", "--", program, cwd=self.path,
-                                        limit=LIMIT_SECONDS).stdout
-                tcp = self.over_tcp(4, program, cwd=self.path, limit=LIMIT_SECONDS)
+                arguments = ("-n", "4", "--", program)
+                try:
+                    tcp = self.over_tcp(4, program, cwd=self.path, limit=TCP_LIMIT_SECONDS)
+                except subprocess.TimeoutExpired:
+                    # xsllt and xdllt take different ways in different ranks on some processors.
+                    ours = self.run_program(*arguments, cwd=self.path, code=5)
+                    self.assertIn("the program waits for ever", ours.stderr)
+                    continue
+                ours = self.run_program(*arguments, cwd=self.path, limit=LIMIT_SECONDS).stdout
                 self.assertGreater(tcp.count("PASSED"), 10)
                 self.assertEqual((tcp.count("PASSED"), tcp.count("FAILED")),
                                  (ours.count("PASSED"), ours.count("FAILED")))
