@@ -16,9 +16,8 @@
 #include "client/percsctl/format.h"
 #include "client/percsctl/mpirun.h"
 #include "client/percsctl/mpirun_fabric.h"
+#include "client/percsctl/rank_daemon.h"
 #include "emulator/management/tree_status.h"
-#include "fmt/ranges.h"
-#include "percs/v1/ranks.grpc.pb.h"
 #include "proto/convert/run_result.h"
 #include "proto/process/grpc_status.h"
 #include "proto/process/mutex.h"
@@ -37,16 +36,6 @@ constexpr milliseconds kCallDeadline(10'000), kLookEvery(100), kPause(2);
 constexpr milliseconds kHeldWithin(10'000);     // until virtual time waits for ranks
 constexpr milliseconds kIdleWithin(30'000);     // from the program's end to that of its packets
 constexpr milliseconds kDeadlockAfter(10'000);  // of ranks that wait for ever
-constexpr std::size_t kNamedMax = 4;
-
-// A percsd that has some of the hubs.
-struct RankDaemon {
-  std::string name;               // of its first hub here, for people
-  std::vector<std::string> hubs;  // of the program's ranks
-  std::unique_ptr<v1::Ranks::Stub> stub;
-  bool begun = false;  // it has the program's ranks
-  v1::WatchRanksReply last;
-};
 
 bool InProgress(v1::FabricState state) {
   return state == v1::FABRIC_STATE_RUNNING || state == v1::FABRIC_STATE_IDLE ||
@@ -81,10 +70,9 @@ class DaemonRun {
     const grpc::Status status = (daemon.stub.get()->*call)(&context, request, &reply);
     if (status.ok()) return reply;
     const absl::Status why = FromGrpc(status);
-    return absl::Status(why.code(), fmt::format("the percsd of {}: {}", HubsText(daemon),
+    return absl::Status(why.code(), fmt::format("the percsd of {}: {}", daemon.HubsText(),
                                                 std::string(why.message())));
   }
-  static std::string HubsText(const RankDaemon& daemon);
   absl::Status Apply();
   v1::Tree WorldTree(const std::string& name) const;
   absl::Status MakeTree();
@@ -133,14 +121,6 @@ class DaemonRun {
   std::vector<v1::JournalRecord> commands_ ABSL_GUARDED_BY(commands_mutex_);  // to be journalled
   std::unique_ptr<mpi::JobControl> control_;
 };
-
-std::string DaemonRun::HubsText(const RankDaemon& daemon) {
-  std::vector<std::string> hubs = daemon.hubs;
-  const std::size_t more = hubs.size() - std::min(hubs.size(), kNamedMax);
-  hubs.resize(hubs.size() - more);
-  return fmt::format("{}{}", fmt::join(hubs, ", "),
-                     more > 0 ? fmt::format(" and {} more hubs", more) : "");
-}
 
 absl::Status DaemonRun::Begin() {
   auto folder = TemporaryFolder::Make("percs-ranks-");
@@ -340,7 +320,7 @@ void DaemonRun::FailToAnswer(const RankDaemon& daemon, const absl::Status& statu
   const bool lost = absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
   if (!lost) return Fail(Text(status));
   if (!std::exchange(lost_, true))
-    failure_ = fmt::format("the percsd of {} is lost", HubsText(daemon));
+    failure_ = fmt::format("the percsd of {} is lost", daemon.HubsText());
 }
 
 template <typename Reply>

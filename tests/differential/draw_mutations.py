@@ -8,7 +8,8 @@
 Works on a copy, like mutate.py. For each mutation only the program with the cheapest tests of that
 part is built, and these tests run; what they do not notice is given all tests of that program and,
 of the engine, those against the reference. A mutation that does not compile is drawn again. The
-last lines are the score and those that survived. Exit code 0: the score is at least --least percent.
+last lines are the score and those that survived. Exit code 0: the score is at least --least
+percent.
 """
 
 import argparse

@@ -91,7 +91,8 @@ void Network::RoutePacket(Hub& hub, PortId input, int input_vc, QueuedPacket* qu
   if (indirect && !intra && here != packet.middle) supernode = packet.middle;
   const PortMask mask =
       Entry(hub, input, table, intra, intra ? topology_.hub_in_supernode(exit) : supernode);
-  if (mask == 0 && better == kNoPort) {  // a diverted packet takes o', whatever the input's table is
+  // A diverted packet takes o', whatever the table of this port.
+  if (mask == 0 && better == kNoPort) {
     queued->drop = DropReason::kNoRoute;
     ++result_.coverage.no_route;
     return;
