@@ -104,9 +104,8 @@ absl::StatusOr<FaultStatus> FaultService::Update(const FaultSpec& spec, Time now
   const std::uint32_t number = before.number;
   auto begun = Begin(spec, begins_at, now, number);
   if (!begun.ok()) return begun.status();
-  const std::uint32_t fresh = by_id_[spec.id];
   Remove(faults_.at(number), now);
-  by_id_[spec.id] = fresh;
+  if (!begun->mends()) by_id_[spec.id] = begun->number;  // one that mends is no fault to keep
   return begun;
 }
 

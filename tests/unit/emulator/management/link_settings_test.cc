@@ -113,6 +113,24 @@ TEST_F(LinkSettingsTest, AreDeletedLikeAnyFaultAndGiveTheirPlaceBack) {
   EXPECT_EQ(actions[0].replaces, 0u);
 }
 
+TEST_F(LinkSettingsTest, AnUpdateThatMendsLeavesNoFault) {
+  FaultSpec noisy = SetErrorRate(kUs, end_, 0.5);
+  noisy.id = "noisy";
+  for (const bool acts : {false, true}) {
+    SCOPED_TRACE(acts ? "while it acts" : "before it begins");
+    noisy.at = *noisy.at + 10 * kUs;
+    Set(noisy);
+    if (acts) ActionsUpTo(*noisy.at + kUs);
+    FaultSpec calm = SetErrorRate(*noisy.at + 2 * kUs, end_, 0);
+    calm.id = "noisy";
+    ASSERT_TRUE(service_.Update(calm, *noisy.at + kUs).ok());
+    EXPECT_EQ(service_.Get("noisy").status().code(), absl::StatusCode::kNotFound);
+    ActionsUpTo(*noisy.at + 3 * kUs);
+    EXPECT_THAT(service_.List(), IsEmpty());
+    EXPECT_EQ(service_.Reset(*noisy.at + 4 * kUs), 0u);
+  }
+}
+
 TEST_F(LinkSettingsTest, NothingIsEndedWhereNothingWasSet) {
   FaultSpec other = SetErrorRate(kUs, end_, 0.5);
   other.id = "other";
