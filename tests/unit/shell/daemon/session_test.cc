@@ -157,5 +157,55 @@ TEST(SessionTest, SilentReceiversAcknowledgeNowAndThen) {
   EXPECT_GT(a.session.received() + b.session.received(), 99u);
 }
 
+TEST(SessionTest, WhatIsHeldBackLeavesWhenItIsReleased) {
+  Side a, b;
+  EXPECT_FALSE(a.session.attached());
+  Mend(&a, &b);
+  EXPECT_TRUE(a.session.attached());
+  a.Say(1);
+  EXPECT_FALSE(a.session.sends_held_back()) << "nothing is held back yet";
+  a.Complete();
+  a.wire.clear();
+  a.session.HoldBack();
+  a.Say(2);
+  EXPECT_TRUE(a.session.sends_held_back());
+  EXPECT_TRUE(a.wire.empty());
+  a.session.Release();
+  EXPECT_FALSE(a.session.sends_held_back());
+  EXPECT_FALSE(a.session.changed());
+  EXPECT_EQ(a.wire.size(), 1u);
+  FlitMessage message;
+  message.set_sequence(1);
+  ASSERT_TRUE(a.session.Receive(message).ok());
+  EXPECT_TRUE(a.session.changed());
+  EXPECT_EQ(a.session.keepable(), 0u) << "the other side keeps what is not saved here";
+  a.session.Release();
+  EXPECT_EQ(a.session.keepable(), 1u);
+  Cut(&a);
+  EXPECT_FALSE(a.session.attached());
+}
+
+// Numbers of messages have 64 bits.
+TEST(SessionTest, ASessionOfManyMessagesGoesOnOverAnotherStream) {
+  constexpr std::uint64_t kMany = 70'000;
+  Side a, b;
+  Mend(&a, &b);
+  for (std::uint64_t i = 1; i <= kMany; ++i) {
+    a.Say(i);
+    a.Complete();
+    Deliver(&a, &b);
+    b.Complete();
+    Deliver(&b, &a);
+    if (i != kMany / 2 && i != kMany - 1) continue;
+    Cut(&a), Cut(&b);
+    Mend(&a, &b);
+  }
+  EXPECT_EQ(a.session.sent(), kMany);
+  EXPECT_EQ(b.session.received(), kMany);
+  ASSERT_EQ(b.got.size(), kMany);
+  EXPECT_EQ(b.got.back(), kMany);
+  EXPECT_LT(a.session.unacknowledged(), 16u);
+}
+
 }  // namespace
 }  // namespace percs
