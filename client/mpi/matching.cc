@@ -165,7 +165,6 @@ void Transport::Match(std::uint32_t rank, const MessageRef& message, const Recei
   if (message->local && message->length > parameters_.eager_bytes) {
     const Time done = begins + parameters_.host.registration +
                       parameters_.host.CopyTime(std::min(message->length, call.room));
-    message->done_at = done;
     Finish(rank, *message, done);
     return Complete(rank, message, done);
   }

@@ -87,6 +87,57 @@ TEST(MpiJob, WhatIsTooLongIsTruncatedAndOtherTagsWait) {
               }});
 }
 
+TEST(MpiJob, ALongMessageForWhichThereIsNoRoomEndsOnBothSides) {
+  RunProgram({[](Program& rank) {
+                rank.Send(1, Pattern(100'000, 3));
+                EXPECT_EQ(EndCode::kOk, rank.Next().code);
+              },
+              [](Program& rank) {
+                std::vector<std::uint8_t> none;
+                rank.Post(&none);
+                const Ended ended = rank.Next();
+                EXPECT_EQ(EndCode::kTruncated, ended.code);
+                EXPECT_EQ(100'000u, ended.length);
+              }});
+}
+
+// Of `sizes`, to a rank that sends nothing back.
+JobResult SendOneWay(const std::vector<std::size_t>& sizes) {
+  return RunProgram({[&](Program& rank) {
+                       for (const std::size_t bytes : sizes) rank.Send(1, Pattern(bytes, 1));
+                       for (std::size_t i = 0; i < sizes.size(); ++i) rank.Next();
+                     },
+                     [&](Program& rank) {
+                       for (const std::size_t bytes : sizes) {
+                         std::vector<std::uint8_t> room(bytes);
+                         rank.Post(&room);
+                         EXPECT_EQ(EndCode::kOk, rank.Next().code);
+                       }
+                     }});
+}
+
+TEST(MpiJob, MessagesAreCountedBySize) {
+  const JobResult result = SendOneWay({0, 1, 2, 3, 4, 5, 8, 9, 128, 129});
+  const auto& by_size = result.ranks[0].traffic.by_size;
+  EXPECT_EQ(1u, by_size[0]) << "without content";
+  EXPECT_EQ(1u, by_size[1]) << "up to 1 B";
+  EXPECT_EQ(1u, by_size[2]) << "up to 2 B";
+  EXPECT_EQ(2u, by_size[3]) << "up to 4 B";
+  EXPECT_EQ(2u, by_size[4]) << "up to 8 B";
+  EXPECT_EQ(1u, by_size[5]) << "up to 16 B";
+  EXPECT_EQ(1u, by_size[8]) << "up to 128 B";
+  EXPECT_EQ(1u, by_size[9]) << "up to 256 B";
+}
+
+// Packets that come within `ack_delay` have one acknowledgement, and 16 have one at once.
+TEST(MpiJob, OneAcknowledgementIsForSeveralPackets) {
+  const auto acknowledgements = [](std::size_t messages) {
+    return SendOneWay(std::vector<std::size_t>(messages, 8)).ranks[1].traffic.acknowledgements;
+  };
+  EXPECT_EQ(1u, acknowledgements(1));
+  EXPECT_EQ(1u, acknowledgements(3));
+}
+
 TEST(MpiJob, APeekFindsWhatHasComeAndAClaimTakesIt) {
   RunProgram({[](Program& rank) {
                 rank.Send(1, Pattern(64, 5));
