@@ -106,7 +106,8 @@ inline std::int64_t MonotonicNanoseconds() {
 
 // Whether one side looks for a while before it sleeps: to be woken takes several times as long as
 // most answers do. While it looks it gives way to whoever else wants the core. After a look that
-// was in vain it sleeps at once some times, more often each time.
+// was in vain it sleeps at once some times, twice as often each time, and half as often after one
+// that was not.
 struct Looking {
   // Longer than an answer takes of sides that all sleep; else nobody would begin to look.
   static constexpr std::int64_t kNanoseconds = 200'000;
@@ -137,7 +138,7 @@ struct Looking {
       sleeps = next_sleeps;
       next_sleeps = std::min(2 * next_sleeps, kSleepsMax);
     } else {
-      next_sleeps = kSleepsMin;
+      next_sleeps = std::max(next_sleeps / 2, kSleepsMin);
     }
     return changed;
   }

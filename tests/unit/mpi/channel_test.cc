@@ -32,7 +32,7 @@ TEST(Channel, AfterALookInVainOneSleepsAtOnceForAWhile) {
     }
   }
   EXPECT_TRUE(looking.Changes(word, 8));
-  EXPECT_EQ(looking.next_sleeps, Looking::kSleepsMin) << "what came in time begins anew";
+  EXPECT_EQ(looking.next_sleeps, 4 * Looking::kSleepsMin) << "half as long after one in time";
 }
 
 TEST(Channel, AWaitEndsWhenTheBellRingsAndWhenItsTimeIsOver) {
