@@ -23,7 +23,10 @@ void ChipLink::Send(Transfer* t, int beats, bool last, Time arrival) {
 }
 
 void ChipLink::Degrade(double share) {
-  const auto slower = [share](Time t) { return static_cast<Time>(static_cast<double>(t) / share); };
+  // A share may be as small as a number can be; a line takes no more than a second.
+  const auto slower = [share](Time t) {
+    return static_cast<Time>(std::min(static_cast<double>(t) / share, double{kSecond}));
+  };
   line_time_ = slower(context_->parameters.link.line_time);
   single_line_time_ = slower(context_->parameters.link.single_line_time);
 }

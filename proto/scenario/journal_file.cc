@@ -134,7 +134,11 @@ absl::Status JournalFile::Open(const std::string& folder, std::uint64_t size_max
   file_ = std::move(file.file);
   if (exists) {
     const int error = cut_off_ > 0 ? file_->Truncate(size_) : 0;
-    return error == 0 ? absl::OkStatus() : DiskError("cutting it off", error);
+    if (error != 0) return DiskError("cutting it off", error);
+    // A process that was killed may have written the last records and not synced them. Whoever
+    // opens it acts upon them.
+    const int unsynced = file_->Sync();
+    return unsynced == 0 ? absl::OkStatus() : DiskError("syncing", unsynced);
   }
   size_ = 0;
   absl::Status status = Write(Header());
