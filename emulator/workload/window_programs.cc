@@ -6,6 +6,25 @@
 
 namespace percs {
 
+namespace {
+
+// How many steps the program goes through, repeats of repeats included: `before[i]` before step i
+// for the first time. Stops counting above kStepsMax.
+std::uint64_t StepsOfRun(const WindowProgram& program) {
+  std::vector<std::uint64_t> before = {0};
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    const WindowStep& step = program.steps[i];
+    std::uint64_t passed = before[i] + 1;
+    if (step.kind == WindowStep::Kind::kRepeat)
+      passed += (step.count - 1) * (before[i] - before[i - step.steps] + 1);
+    before.push_back(passed);
+    if (passed > WindowPrograms::kStepsMax) break;
+  }
+  return before.back();
+}
+
+}  // namespace
+
 class WindowPrograms::Runner final : public WindowListener {
  public:
   Runner(const WindowProgram& program, std::uint32_t number, std::uint64_t timer, HubServices& hub)
@@ -197,21 +216,6 @@ class WindowPrograms::Runner final : public WindowListener {
 
   friend class WindowPrograms;
 };
-
-// How many steps the program goes through, repeats of repeats included: `before[i]` before step i
-// for the first time. Stops counting above kStepsMax.
-std::uint64_t StepsOfRun(const WindowProgram& program) {
-  std::vector<std::uint64_t> before = {0};
-  for (std::size_t i = 0; i < program.steps.size(); ++i) {
-    const WindowStep& step = program.steps[i];
-    std::uint64_t passed = before[i] + 1;
-    if (step.kind == WindowStep::Kind::kRepeat)
-      passed += (step.count - 1) * (before[i] - before[i - step.steps] + 1);
-    before.push_back(passed);
-    if (passed > WindowPrograms::kStepsMax) break;
-  }
-  return before.back();
-}
 
 absl::Status WindowPrograms::Check(const WindowWorkload& workload, const Topology& topology) {
   for (const WindowProgram& program : workload.programs) {

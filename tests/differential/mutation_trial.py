@@ -102,11 +102,13 @@ def prepare(folder, target, tests, alone, jobs, environment=None, then=()):
     """
     folder.mkdir(parents=True, exist_ok=True)
     copy_sources(folder)
+
     def build(program):
         return ["cmake", "--build", "build", "-j", str(jobs), "--target", program]
 
     def test(program, *options):
         return [f"build/bin/{program}", "--gtest_fail_fast", *options]
+
     trial = Trial(folder, build(target), test(target, f"--gtest_filter={tests}"),
                   environment=dict(environment or {}, CCACHE_BASEDIR=str(folder)),
                   then=[(build(program), test(program)) for program in then])
