@@ -32,7 +32,9 @@ absl::Status Controller::OpenState() {
   if (!kept.ok()) return kept.status();
   membership_.HoldBack();
   const bool goes_on = !kept->runs.empty() && kept->runs.back().state == "going_on";
-  if (kept->fabric != 0 && (goes_on || !kept->members.empty())) {
+  // Without members and without a run too: daemons that were declared lost may call only now.
+  const bool bound = goes_on || !kept->members.empty();
+  if (kept->fabric != 0 && (bound || kept->places == membership_.places())) {
     if (kept->places != membership_.places()) {
       return absl::FailedPreconditionError(
           fmt::format("{} belongs to a fabric of {} daemons, but --daemons is {}",
