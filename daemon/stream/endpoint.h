@@ -99,13 +99,13 @@ class SessionListener final : public StreamListener<In> {
     if (absl::Status status = endpoint_->CheckHello(message.hello()); !status.ok()) return status;
     return TryAttach();
   }
-  void OnWritten() override {
-    if (hello_written_) {
-      if (attached_) endpoint_->session_.Written();
-      return;
+  absl::Status OnWritten() override {
+    if (!hello_written_) {
+      hello_written_ = true;
+      return TryAttach();
     }
-    hello_written_ = true;
-    if (!TryAttach().ok()) port_->Cancel();
+    if (attached_) endpoint_->session_.Written();
+    return absl::OkStatus();
   }
   void OnBroken() override {
     broken_ = true;

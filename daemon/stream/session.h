@@ -91,9 +91,15 @@ class Session {
   std::size_t unacknowledged() const { return queue_.size(); }
 
   // From now on `port` carries the session; the other side has `peer_received` of our messages.
+  // DATA_LOSS if the other side knows less or more than this one has told or heard.
   // REQUIRES: an earlier stream was reported Closed.
   absl::Status Attach(StreamPort<Out>* port, std::uint64_t peer_received) {
     PERCS_CHECK(port_ == nullptr && writing_ == nullptr);
+    // Its state was lost, and what it had acknowledged cannot be sent again.
+    if (const std::uint64_t had = sent_ - queue_.size(); peer_received < had) {
+      return absl::DataLossError(fmt::format(
+          "the peer has {} messages, but it had acknowledged {}", peer_received, had));
+    }
     if (absl::Status status = Acknowledge(peer_received); !status.ok()) return status;
     port_ = port;
     unsent_ = 0;

@@ -23,7 +23,7 @@ class StreamListener {
   virtual ~StreamListener() = default;
   // An error ends the stream; a server's client sees it as the stream's status.
   virtual absl::Status OnMessage(In& message) = 0;
-  virtual void OnWritten() = 0;
+  virtual absl::Status OnWritten() = 0;  // likewise
   // The last message was read; writes would fail.
   virtual void OnBroken() = 0;
   // Nothing comes after this: the stream is gone when the call returns. OK on a server.
@@ -66,7 +66,9 @@ class ClientStream final : public grpc::ClientBidiReactor<Out, In>, public Diall
   }
   void OnWriteDone(bool ok) noexcept override {
     const LockGuard guard(lock_->mutex());
-    if (ok) listener_->OnWritten();  // otherwise the read fails as well and OnClosed follows
+    if (!ok) return;  // the read fails as well and OnClosed follows
+    if (absl::Status status = listener_->OnWritten(); error_.ok()) error_ = status;
+    if (!error_.ok()) context_.TryCancel();
   }
   void OnDone(const grpc::Status& status) noexcept override {
     ProcessLock* const lock = lock_;
@@ -127,7 +129,8 @@ class ServerStream final : public grpc::ServerBidiReactor<In, Out>, public Strea
   }
   void OnWriteDone(bool ok) noexcept override {
     const LockGuard guard(lock_->mutex());
-    if (ok) listener_->OnWritten();
+    if (!ok) return;
+    if (const absl::Status status = listener_->OnWritten(); !status.ok()) Refuse(status);
   }
   // Ends a stream whose end is decided outside of OnMessage.
   void Refuse(const absl::Status& status) PERCS_LOCKED {

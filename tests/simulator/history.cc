@@ -76,6 +76,7 @@ class History final : public Observer {
   Outcome Run();
   void OnToDaemon(std::uint32_t place, std::uint64_t incarnation,
                   const v1::ControllerMessage& message) override;
+  void OnAtDaemon(std::uint64_t incarnation, const v1::ControllerMessage& message) override;
 
  private:
   void Plan();
@@ -83,6 +84,7 @@ class History final : public Observer {
   void BreakDaemon(std::uint32_t daemon);
   void BreakController();
   void BreakDisk();
+  void LosePower();
   // It cannot answer until then.
   void Impair(std::uint32_t daemon, Wall until) {
     impaired_[daemon] = std::max(impaired_[daemon], until);
@@ -116,6 +118,12 @@ class History final : public Observer {
   // By run, place and end of the window: who was granted it.
   std::map<std::tuple<std::uint64_t, std::uint32_t, Time>, std::uint64_t> grants_;
   std::map<std::pair<std::uint64_t, std::uint32_t>, Time> granted_;  // the latest, by run and place
+  // What a daemon has received: the number of its last message, the end of its last window.
+  struct Heard {
+    std::uint64_t message = 0;
+    Time end = 0;
+  };
+  std::map<std::uint64_t, Heard> heard_;  // by incarnation
   Outcome outcome_;
 };
 
@@ -136,6 +144,26 @@ void History::OnToDaemon(std::uint32_t place, std::uint64_t incarnation,
     Fail(fmt::format("place {} was granted a window up to {} after one up to {}", place,
                      FormatTime(end), FormatTime(latest)));
   latest = std::max(latest, end);
+}
+
+void History::OnAtDaemon(std::uint64_t incarnation, const v1::ControllerMessage& message) {
+  Heard& heard = heard_[incarnation];
+  if (message.sequence() <= heard.message) return;  // sent again
+  heard.message = message.sequence();
+  if (message.has_configure()) heard.end = 0;
+  if (!message.has_grant()) return;
+  const Time end = message.grant().end();
+  if (end < heard.end)
+    Fail(fmt::format("a daemon received a window up to {} after one up to {}", FormatTime(end),
+                     FormatTime(heard.end)));
+  heard.end = end;
+}
+
+// Windows that it granted last, and that nobody received, may be forgotten.
+void History::LosePower() {
+  grants_.clear();
+  granted_.clear();
+  fabric_.LosePower();
 }
 
 void History::BreakDaemon(std::uint32_t daemon) {
@@ -192,7 +220,7 @@ void History::BreakController() {
       return fabric_.StopController();
     case 3:
       if (random_.Below(3) > 0) return process->Kill();
-      return fabric_.LosePower();
+      return LosePower();
     default:
       return process->DieAfter(1 + random_.Below(60));
   }

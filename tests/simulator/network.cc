@@ -46,12 +46,22 @@ class End final : public AnyEnd, public DialledStream<Out, In> {
     In message;
     PERCS_CHECK(message.ParseFromString(bytes));
     if (!error_.ok()) return;
-    error_ = listener_->OnMessage(message);
+    if constexpr (std::is_same_v<In, v1::ControllerMessage>) {
+      if (message.has_hello()) incarnation_ = message.hello().incarnation();
+      if (network_->observer() != nullptr)
+        network_->observer()->OnAtDaemon(incarnation_, message);
+    }
+    BreakIf(listener_->OnMessage(message));
+  }
+  void OnSent() override {
+    if (error_.ok()) BreakIf(listener_->OnWritten());
+  }
+  void BreakIf(const absl::Status& error) {
+    error_ = error;
     if (error_.ok()) return;
     // A client hears what it has said itself; a server's client hears what the server says.
     BreakBoth(dials_ ? error_ : absl::OkStatus(), dials_ ? Network::NoConnection() : error_);
   }
-  void OnSent() override { listener_->OnWritten(); }
   void OnBroken() override { listener_->OnBroken(); }
   void OnClosed(const absl::Status& why) override {
     listener_->OnClosed(dials_ ? why : absl::OkStatus());

@@ -70,6 +70,8 @@ struct Observer {
   // A controller's message leaves for a daemon.
   virtual void OnToDaemon(std::uint32_t place, std::uint64_t incarnation,
                           const v1::ControllerMessage& message) = 0;
+  // One has arrived at a daemon.
+  virtual void OnAtDaemon(std::uint64_t incarnation, const v1::ControllerMessage& message) = 0;
 };
 
 class Network {
