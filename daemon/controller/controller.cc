@@ -50,7 +50,10 @@ Membership::Events Controller::MembershipEvents() {
   events.lost = [this](const Member& member, const std::string& why) PERCS_LOCKED {
     if (run_) run_->Lose(member.place(), member.Describe(), member.incarnation(), why);
   };
-  events.changed = [this](std::uint32_t place) PERCS_LOCKED { places_changed_.insert(place); };
+  events.changed = [this](std::uint32_t place) PERCS_LOCKED {
+    places_changed_.insert(place);
+    loss_watch_.Heard(place);  // the silence of a daemon is not that of the next one in its place
+  };
   events.admit = [this](const std::string& peer) { return limit_.Admit(peer); };
   return events;
 }
@@ -334,19 +337,9 @@ void Controller::OnConfigured(const absl::Status& status) {
 void Controller::OnRunEnded() {
   const auto& result = run_->result();
   if (!result.ok()) last_error_ = std::string(result.status().message());
-  if (store_.is_open()) ended_runs_.push_back(run_->number());
-  if (journal_.is_open() && end_journalled_ != run_->number()) {
-    v1::JournalRecord record;
-    record.set_run(run_->number());
-    record.set_at(run_->virtual_time());
-    if (result.ok()) record.mutable_end()->set_digest(result->digest.ToString());
-    record.mutable_end()->set_error(last_error_);
-    if (absl::Status status = journal_.Append({&record, 1}); !status.ok()) {
-      spdlog::error("run {}: its end could not be written to the journal: {}", run_->number(),
-                    std::string(status.message()));
-    }
-  }
   KeepResult();
+  // The next controller may decide otherwise, so nobody hears of it before it is saved.
+  if (store_.is_open()) return ended_runs_.push_back({run_->number(), run_->virtual_time()});
   front_->OnRunEnded(run_->number());
 }
 

@@ -136,7 +136,12 @@ class Controller final : private DaemonPort, private LossWatch::Port {
   absl::Status ServePage();
   FabricSight SightOfRun(const FabricRun& run, const std::vector<NodeState>& states) PERCS_LOCKED;
   absl::Status CheckIdle() const PERCS_LOCKED;
+  struct EndedRun {
+    std::uint64_t number;
+    Time at;  // virtual
+  };
   void OnRunEnded() PERCS_LOCKED;
+  void JournalEnd(const EndedRun& run) PERCS_LOCKED;
   void KeepResult() PERCS_LOCKED;
   // Limits of what is kept and restored.
   absl::Status OpenState();
@@ -187,8 +192,7 @@ class Controller final : private DaemonPort, private LossWatch::Port {
   bool fabric_kept_ PERCS_GUARDED = true;
   std::set<std::uint32_t> places_changed_ PERCS_GUARDED;
   std::optional<v1::ApplyRequest> begun_ PERCS_GUARDED;  // of a run that is not kept yet
-  std::vector<std::uint64_t> ended_runs_ PERCS_GUARDED;  // since what was kept last
-  std::uint64_t end_journalled_ PERCS_GUARDED = 0;  // a run whose end is in the journal already
+  std::vector<EndedRun> ended_runs_ PERCS_GUARDED;       // since what was kept last
   Membership membership_ PERCS_GUARDED;
   LossWatch loss_watch_ PERCS_GUARDED;
   Timer loss_timer_ PERCS_GUARDED{&lock_};

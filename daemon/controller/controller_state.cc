@@ -51,6 +51,11 @@ absl::Status Controller::OpenState() {
                                   : why);
   }
   fabric_kept_ = false;
+  // The controller before this one died in between.
+  if (!goes_on && runs_ > 0 && journal_.last_run() == runs_ && journal_.last_ended() < runs_) {
+    const auto result = Result(runs_);
+    JournalEnd({runs_, result.ok() ? result->result().virtual_time() : 0});
+  }
   if (goes_on) {
     if (absl::Status s = TakeUp(kept->runs.back(), kept->steps); !s.ok()) return s;
   }
@@ -93,11 +98,7 @@ absl::Status Controller::TakeUp(const KeptRun& kept, const std::vector<v1::Manag
   if (!journal.ok()) return journal.status();
   std::vector<v1::JournalRecord> commands;
   for (const v1::JournalRecord& record : journal->records) {
-    if (record.run() != kept.number || record.has_apply()) continue;
-    if (record.has_end()) {
-      end_journalled_ = kept.number;
-      continue;
-    }
+    if (record.run() != kept.number || record.has_apply() || record.has_end()) continue;
     v1::JournalRecord& command = commands.emplace_back(record);
     if (command.has_endpoint()) {
       const auto find = [this](std::uint64_t name) {
@@ -162,7 +163,10 @@ void Controller::Keep() {
   fabric_kept_ = true;
   places_changed_.clear();
   begun_.reset();
-  ended_runs_.clear();
+  for (const EndedRun& run : std::exchange(ended_runs_, {})) {
+    if (status.ok()) JournalEnd(run);
+    front_->OnRunEnded(run.number);
+  }
   if (run_) {
     run_->Untouch();
     run_->KeptSteps();
@@ -171,6 +175,23 @@ void Controller::Keep() {
   if (stepped) options_.kill_at.Reached("step");
   membership_.Release();
   options_.kill_at.Reached("granted");
+}
+
+// It follows the saved state, which decides what the next controller does.
+void Controller::JournalEnd(const EndedRun& run) {
+  const auto result = Result(run.number);
+  v1::JournalRecord record;
+  record.set_run(run.number);
+  record.set_at(run.at);
+  if (result.ok()) {
+    record.mutable_end()->set_digest(result->result().digest());
+  } else {
+    record.mutable_end()->set_error(std::string(result.status().message()));
+  }
+  if (const absl::Status status = journal_.Append({&record, 1}); !status.ok()) {
+    spdlog::error("run {}: its end could not be written to the journal: {}", run.number,
+                  std::string(status.message()));
+  }
 }
 
 void Controller::PutNews() {
@@ -196,7 +217,7 @@ void Controller::PutNews() {
     run_->Save(&saved);
     store_.PutSaved(saved);
   }
-  for (const std::uint64_t number : ended_runs_) store_.EndRun(number, Result(number));
+  for (const EndedRun& run : ended_runs_) store_.EndRun(run.number, Result(run.number));
 }
 
 }  // namespace percs

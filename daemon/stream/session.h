@@ -97,8 +97,8 @@ class Session {
     PERCS_CHECK(port_ == nullptr && writing_ == nullptr);
     // Its state was lost, and what it had acknowledged cannot be sent again.
     if (const std::uint64_t had = sent_ - queue_.size(); peer_received < had) {
-      return absl::DataLossError(fmt::format(
-          "the peer has {} messages, but it had acknowledged {}", peer_received, had));
+      return absl::DataLossError(
+          fmt::format("the peer has {} messages, but it had acknowledged {}", peer_received, had));
     }
     if (absl::Status status = Acknowledge(peer_received); !status.ok()) return status;
     port_ = port;

@@ -123,8 +123,10 @@ absl::Status JournalFile::Open(const std::string& folder, std::uint64_t size_max
     if (!contents.ok()) return contents.status();
     size_ = contents->whole;
     cut_off_ = contents->cut_off;
-    for (const v1::JournalRecord& record : contents->records)
+    for (const v1::JournalRecord& record : contents->records) {
       last_run_ = std::max(last_run_, record.run());
+      if (record.has_end()) last_ended_ = std::max(last_ended_, record.run());
+    }
   }
   auto file = disk_->Open(name, /*empty=*/false);
   if (!file.ok()) {

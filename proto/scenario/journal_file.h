@@ -52,6 +52,8 @@ class JournalFile {
   std::uint64_t cut_off() const { return cut_off_; }
   // The highest number of a run that was in it when it was opened.
   std::uint64_t last_run() const { return last_run_; }
+  // The highest of those whose end was in it.
+  std::uint64_t last_ended() const { return last_ended_; }
 
   // All of them, durable when it returns: one write and one sync. RESOURCE_EXHAUSTED above
   // `size_max` and when the disk is full, UNAVAILABLE for other errors; then nothing was written.
@@ -68,7 +70,7 @@ class JournalFile {
   std::unique_ptr<Disk::File> file_;
   std::uint64_t size_ = 0;      // of `journal`
   std::uint64_t payloads_ = 0;  // bytes in payload files
-  std::uint64_t size_max_ = 0, cut_off_ = 0, last_run_ = 0;
+  std::uint64_t size_max_ = 0, cut_off_ = 0, last_run_ = 0, last_ended_ = 0;
 };
 
 }  // namespace percs

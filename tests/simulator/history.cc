@@ -96,6 +96,8 @@ class History final : public Observer {
   void LookAtPlaces(Controller& controller);
   void LookAtTime(Controller& controller);
   void CheckEnd();
+  void CheckJournalledEnd(const std::vector<v1::JournalRecord>& records,
+                          const absl::StatusOr<v1::GetResultReply>& result);
   void CheckDigest(const JournalledRun& run, const v1::RunResult& result);
   Wall Span(Wall least, Wall most) {
     return least + Wall(static_cast<Wall::rep>(random_.Unit() *
@@ -351,6 +353,22 @@ void History::CheckDigest(const JournalledRun& run, const v1::RunResult& result)
                      replay->digest.ToString(), Differences(*replay, result, run.scenario)));
 }
 
+// It may be missing: a client can see the result before the record.
+void History::CheckJournalledEnd(const std::vector<v1::JournalRecord>& records,
+                                 const absl::StatusOr<v1::GetResultReply>& result) {
+  for (const v1::JournalRecord& record : records) {
+    if (!record.has_end()) continue;
+    const std::string digest = result.ok() ? result->result().digest() : "";
+    const std::string error(result.status().message());
+    if (&record != &records.back() || record.end().digest() != digest ||
+        record.end().error() != error)
+      Fail(
+          fmt::format("the journal says that the run ended with \"{}{}\", but it ended with "
+                      "\"{}{}\"",
+                      record.end().digest(), record.end().error(), digest, error));
+  }
+}
+
 void History::CheckEnd() {
   if (!client_.done()) {
     const Controller* controller = fabric_.controller();
@@ -370,6 +388,7 @@ void History::CheckEnd() {
   if (const std::string why = client_.CheckJournal(records); !why.empty()) return Fail(why);
   for (const v1::JournalRecord& record : records) outcome_.rejoins += record.has_rejoin();
   const auto& result = client_.result();
+  CheckJournalledEnd(records, result);
   if (!result.ok()) {
     const std::string why(result.status().message());
     const bool named = why.find("lost ") != std::string::npos ||

@@ -48,8 +48,7 @@ class End final : public AnyEnd, public DialledStream<Out, In> {
     if (!error_.ok()) return;
     if constexpr (std::is_same_v<In, v1::ControllerMessage>) {
       if (message.has_hello()) incarnation_ = message.hello().incarnation();
-      if (network_->observer() != nullptr)
-        network_->observer()->OnAtDaemon(incarnation_, message);
+      if (network_->observer() != nullptr) network_->observer()->OnAtDaemon(incarnation_, message);
     }
     BreakIf(listener_->OnMessage(message));
   }

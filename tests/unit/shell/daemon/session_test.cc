@@ -142,6 +142,24 @@ TEST(SessionTest, APeerThatHasMoreThanARestoredSessionKnowsIsAnError) {
   EXPECT_EQ(a.session.Attach(&a, 3), absl::OkStatus());
 }
 
+TEST(SessionTest, APeerThatHasLessThanItHasAcknowledgedIsAnError) {
+  Side a, b;
+  Mend(&a, &b);
+  a.Say(1);
+  a.Complete();
+  Deliver(&a, &b);
+  b.Say(1);
+  b.Complete();
+  Deliver(&b, &a);
+  ASSERT_TRUE(a.session.all_acknowledged());
+  a.Say(2);
+  a.session.Broken();
+  a.session.Closed();
+  EXPECT_EQ(a.session.Attach(&a, 0),
+            absl::DataLossError("the peer has 0 messages, but it had acknowledged 1"));
+  EXPECT_EQ(a.session.Attach(&a, 1), absl::OkStatus());
+}
+
 TEST(SessionTest, SilentReceiversAcknowledgeNowAndThen) {
   Side a, b;
   Mend(&a, &b);
