@@ -35,7 +35,6 @@ class Shipped:
     least: int   # such lines
     file: str = ""  # where they are, if not in standard output
     digest: bool = True  # else it sends memory that it never wrote, which has addresses
-    daemons: bool = True  # else it takes too long on them
 
 
 SHIPPED = {
@@ -53,7 +52,7 @@ SHIPPED = {
                     r"^(WALL|CPU)( +\d+){6}|^(Found|Node.s. with|Solution).*|"
                     r"^(?!Scaled).*(residual|tests comp).*|"
                     r"^\w+(residual|Errors\w*|maxErr|Success)=.*",
-                    20, "hpccoutf.txt", digest=False, daemons=False),
+                    20, "hpccoutf.txt", digest=False),
 }
 
 

@@ -12,8 +12,6 @@ class ProgramsOnDaemonsTest(ProgramsFixture):
     @unittest.skipUnless(FULL, "minutes long: --full")
     def test_a_run_on_daemons_is_one_in_a_process(self):
         for name, shipped in SHIPPED.items():
-            if not shipped.daemons:
-                continue
             with self.subTest(name):
                 printed, alone = self.on_machine(shipped, "four.yaml")
                 again, report = self.on_machine(shipped, "four.yaml", "--daemons", "4")
