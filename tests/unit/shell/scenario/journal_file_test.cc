@@ -57,6 +57,23 @@ TEST_F(JournalFileTest, IsReadAsItWasWritten) {
   EXPECT_TRUE(ReadJournal(name()).ok()) << "the file as well as its folder";
 }
 
+TEST_F(JournalFileTest, SaysWhichRunsItHasAndWhichOfThemHaveEnded) {
+  WriteThree();
+  v1::JournalRecord end, next = Delete("d", 4);
+  end.set_run(1);
+  end.mutable_end()->set_error("a reason");
+  next.set_run(2);
+  JournalFile journal;
+  ASSERT_TRUE(journal.Open(folder_, kRoom).ok());
+  EXPECT_EQ(journal.last_run(), 1u);
+  EXPECT_EQ(journal.last_ended(), 0u);
+  ASSERT_TRUE(journal.Append({end, next}).ok());
+  JournalFile again;
+  ASSERT_TRUE(again.Open(folder_, kRoom).ok());
+  EXPECT_EQ(again.last_run(), 2u);
+  EXPECT_EQ(again.last_ended(), 1u);
+}
+
 TEST_F(JournalFileTest, CutOffAnywhereItRecoversToItsLastWholeRecord) {
   WriteThree();
   const std::string whole = *ReadWholeFile(name());
