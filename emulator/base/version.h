@@ -6,6 +6,6 @@
 
 namespace percs {
 
-inline constexpr std::uint32_t kModelVersion = 14;
+inline constexpr std::uint32_t kModelVersion = 15;
 
 }  // namespace percs

@@ -95,6 +95,9 @@ void Hub::TellLink(PortId port) {
 }
 
 void Hub::OnFault(const FaultAction& action, PortId port) {
+  // Raw packets are delivered together, at the end of a window: those of the time before the fault
+  // are not concerned.
+  hfi_.DeliverBefore(context_.now);
   if (action.kind == FaultAction::Kind::kResetArbiters) return ResetArbiters();
   if (action.kind == FaultAction::Kind::kPeerAnew) return OnPeerAnew(action.peer.node);
   Tally(action, port);
