@@ -188,16 +188,9 @@ void Hub::SetTimer(Time at, std::uint64_t token) {
 
 void Hub::SendRaw(NodeId destination, WindowId source_window, WindowId destination_window,
                   std::uint64_t bytes, bool verified, const RouteSetting* route) {
-  do {
-    Packet* p = hfi_.NewPacket();
-    PacketHeader& header = p->header;
-    header.destination = destination;
-    header.source_window = source_window;
-    header.destination_window = destination_window;
-    header.bytes = static_cast<std::uint16_t>(std::min<std::uint64_t>(bytes, kPacketBytesMax));
-    bytes -= header.bytes;
-    hfi_.Send(p, verified, route ? *route : hfi_.route());
-  } while (bytes > 0);
+  RawMessage message{destination, source_window, destination_window, bytes, verified, {}};
+  if (route) message.route = *route;
+  raw_messages_.Send(message);
 }
 
 void Hub::OnDelivered(Packet* packet) {

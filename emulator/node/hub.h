@@ -16,6 +16,7 @@
 #include "emulator/management/active_faults.h"
 #include "emulator/management/loss.h"
 #include "emulator/node/node_result.h"
+#include "emulator/node/raw_messages.h"
 #include "emulator/node/repeated_workload.h"
 #include "emulator/node/service_agent.h"
 #include "emulator/workload/hub_workload.h"
@@ -106,7 +107,9 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   }
   void SendMessage(const MessageRequest& request) override { messages_.Send(request); }
   void SetTimer(Time at, std::uint64_t token) override;
-  std::size_t backlog() const override { return hfi_.backlog(); }
+  std::size_t backlog() const override {
+    return hfi_.backlog() + raw_messages_.waiting_packets();
+  }
   WindowPort* windows() override { return has_cau_ ? &Windows() : nullptr; }
 
   // HfiListener
@@ -117,6 +120,8 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   }
   void OnDelivered(Packet* packet) override;
   void OnBacklogShrunk() override {
+    if (raw_messages_.waiting()) [[unlikely]]
+      raw_messages_.Continue();
     if (workload_) workload_->OnBacklogShrunk();
   }
   // MessageListener
@@ -186,6 +191,7 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   NodeContext context_;
   Isr isr_;
   Hfi hfi_;
+  RawMessages raw_messages_{&hfi_};
   MessageLayer messages_;
   Cau cau_;
   const bool has_cau_;

@@ -28,7 +28,8 @@ class HubServices {
   virtual void SendMessage(const MessageRequest& request) = 0;
   // OnTimer(token) at `at` (not before now). Tokens of one instant run in their own order.
   virtual void SetTimer(Time at, std::uint64_t token) = 0;
-  virtual std::size_t backlog() const = 0;           // packets in the HFI's send queues
+  // Packets in the HFI's send queues, and those that raw messages still have to be cut into.
+  virtual std::size_t backlog() const = 0;
   virtual CauPort* cau() { return nullptr; }         // null: a node without a CAU
   virtual WindowPort* windows() { return nullptr; }  // null: a node that is no hub
 };

@@ -1,0 +1,48 @@
+// Raw messages on their way to the HFI. A long one is cut into packets piece by piece, as the send
+// queues get shorter: so what it needs of memory does not grow with its length (docs/semantics.md
+// B.3).
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+#include "emulator/base/ids.h"
+#include "emulator/hfi/hfi.h"
+#include "emulator/packet/packet.h"
+
+namespace percs {
+
+struct RawMessage {
+  NodeId destination = 0;
+  WindowId source_window = 0, destination_window = 0;
+  std::uint64_t bytes = 0;
+  bool verified = false;
+  std::optional<RouteSetting> route;  // none: as the workload's traffic is routed
+};
+
+class RawMessages {
+ public:
+  static constexpr std::uint64_t kPieceBytes = std::uint64_t{4096} * kPacketBytesMax;
+  // The next piece is cut when fewer packets wait in the send queues.
+  static constexpr std::size_t kFewPackets = 128;
+
+  explicit RawMessages(Hfi* hfi) : hfi_(hfi) {}
+
+  // After what waits.
+  void Send(const RawMessage& message);
+  // Something waits to be cut.
+  bool waiting() const { return !rests_.empty(); }
+  std::uint64_t waiting_packets() const { return waiting_packets_; }
+  // The send queues have become shorter.
+  void Continue();
+
+ private:
+  void CutPiece(RawMessage* message);
+
+  Hfi* hfi_;
+  std::deque<RawMessage> rests_;
+  std::uint64_t waiting_packets_ = 0;  // in rests_
+};
+
+}  // namespace percs
