@@ -105,6 +105,7 @@ class RankLink {
   bool watched_ = false;    // Open MPI's passes are
   bool free_poll_ = false;  // reads until there is nothing end with a poll of nothing
   unsigned idle_polls_ = 0;
+  int patiences_ = 1;  // left of the wait that goes on
   Looking looking_;
   std::vector<Pending> pending_;  // by id - 1
   std::vector<std::uint64_t> free_ids_;

@@ -107,9 +107,7 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   }
   void SendMessage(const MessageRequest& request) override { messages_.Send(request); }
   void SetTimer(Time at, std::uint64_t token) override;
-  std::size_t backlog() const override {
-    return hfi_.backlog() + raw_messages_.waiting_packets();
-  }
+  std::size_t backlog() const override { return hfi_.backlog() + raw_messages_.waiting_packets(); }
   WindowPort* windows() override { return has_cau_ ? &Windows() : nullptr; }
 
   // HfiListener
