@@ -18,7 +18,7 @@ namespace {
 // Open MPI's states of a process (ompi/runtime/mpiruntime.h): between them programs communicate.
 constexpr int kInitCompleted = 2, kFinalizeStarted = 3;
 // Blocking calls look elsewhere after so long of wall time without a message. A test waits for the
-// answer of a known time, which comes unless another rank stands still for a reason that the fabric
+// answer of a known time, which comes unless another rank is held up for a reason that the fabric
 // does not know: it gives up after many times as long, and only then does a run not repeat.
 constexpr long kPatienceMilliseconds = 50;
 constexpr int kPatiencesOfATest = 100;
