@@ -102,8 +102,9 @@ class RankLink {
   VirtualClock* clock_ = &own_clock_;
   const int* mpi_state_ = nullptr;
   bool active_ = false, away_ = false, broken_ = false, waiting_ = false;
-  bool watched_ = false;    // Open MPI's passes are
-  bool free_poll_ = false;  // reads until there is nothing end with a poll of nothing
+  bool watched_ = false;        // Open MPI's passes are
+  bool free_poll_ = false;      // reads until there is nothing end with a poll of nothing
+  bool sent_silently_ = false;  // the last act was a send whose end is not reported
   unsigned idle_polls_ = 0;
   int patiences_ = 1;  // left of the wait that goes on
   Looking looking_;

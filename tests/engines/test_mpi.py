@@ -12,6 +12,7 @@ import pathlib
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -23,6 +24,18 @@ topology: {supernodes: 1, drawers: 4, hubs: 8}
 faults:
 - {at: 100us, link_down: "sn0-d0-h0/sn0-d0-h1"}
 - {at: 400us, link_up: "sn0-d0-h0/sn0-d0-h1"}
+"""
+
+# Runs a command that stands still for 0.15 s of each 0.4 s.
+PULSES = """
+import signal, subprocess, sys, time
+process = subprocess.Popen(sys.argv[1:])
+while process.poll() is None:
+    time.sleep(0.25)
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(0.15)
+    process.send_signal(signal.SIGCONT)
+sys.exit(process.returncode)
 """
 
 PROCESSOR = """#include <mpi.h>
@@ -212,6 +225,14 @@ class MpiTest(MpiFixture):
         printed, report = self.report(5, "--collectives", "cau", program=[ring])
         self.assertEqual(self.over_tcp(5, ring), printed)
         self.assertGreaterEqual(report["virtual_ps"], 10**12)
+
+    def test_a_machine_that_answers_late_changes_no_time(self):
+        """A test in vain and the next send have their virtual times, however late the answer is."""
+        loop = [self.compile(PROGRAMS / "test_loop.c"), "20000"]
+        printed, report = self.report(2, program=loop)
+        again, late = self.report(2, program=loop, within=(sys.executable, "-c", PULSES))
+        self.assertEqual(printed, again)
+        self.assert_same_run(report, late)
 
     def test_ranks_on_daemons_have_the_times_of_ranks_in_one_process(self):
         eight = self.path / "eight.yaml"
