@@ -153,8 +153,7 @@ TEST(SessionTest, APeerThatHasLessThanItHasAcknowledgedIsAnError) {
   Deliver(&b, &a);
   ASSERT_TRUE(a.session.all_acknowledged());
   a.Say(2);
-  a.session.Broken();
-  a.session.Closed();
+  Cut(&a);
   EXPECT_EQ(a.session.Attach(&a, 0),
             absl::DataLossError("the peer has 0 messages, but it had acknowledged 1"));
   EXPECT_EQ(a.session.Attach(&a, 1), absl::OkStatus());
