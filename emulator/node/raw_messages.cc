@@ -19,6 +19,7 @@ void RawMessages::Send(const RawMessage& message) {
   }
   waiting_packets_ += PacketsOf(rest);
   rests_.push_back(rest);
+  Continue();  // packets without a route do not wait, so no queue will become shorter
 }
 
 void RawMessages::Continue() {

@@ -54,5 +54,23 @@ TEST(RawMessages, TheNextPieceIsCutWhenFewPacketsWait) {
   EXPECT_EQ(later->total.packets_created, 4 * kPiecePackets);
 }
 
+// The second message of hub 0 begins when its windows are down: nothing of it waits in a queue.
+TEST(RawMessages, WhatIsDroppedAtOnceIsDroppedToItsEnd) {
+  Scenario s = TwoHubs(3 * RawMessages::kPieceBytes);
+  s.topology = {1, 1, 3, 1};
+  for (const int hfi : {0, 1}) {
+    FaultSpec down;
+    down.id = hfi == 0 ? "first" : "second";
+    down.kind = FaultKind::kHfiDown;
+    down.select.in = {0};
+    down.hfi = hfi;
+    down.at = 0;
+    s.faults.push_back(down);
+  }
+  const auto result = RunScenario(s, {});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->total.packets_created, 6 * 3 * kPiecePackets);
+}
+
 }  // namespace
 }  // namespace percs
