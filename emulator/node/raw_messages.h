@@ -4,10 +4,10 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 
 #include "emulator/base/ids.h"
+#include "emulator/base/ring.h"
 #include "emulator/hfi/hfi.h"
 #include "emulator/packet/packet.h"
 
@@ -41,7 +41,7 @@ class RawMessages {
   void CutPiece(RawMessage* message);
 
   Hfi* hfi_;
-  std::deque<RawMessage> rests_;
+  Ring<RawMessage> rests_;
   std::uint64_t waiting_packets_ = 0;  // in rests_
 };
 

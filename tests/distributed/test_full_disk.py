@@ -84,7 +84,7 @@ class FullDiskTest(FabricTest):
 
         def stands():
             seen.append(self.fabric.status()["virtual_ps"])
-            time.sleep(0.3)
+            time.sleep(0.3)  # of wall time, in which a window that goes on ends
             return seen[-1] == seen[-2]
         self.fabric.wait_for(stands, "virtual time to stand")
         return seen[-1]
