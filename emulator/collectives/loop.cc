@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "emulator/base/time.h"
 #include "fmt/format.h"
 
 namespace percs {
@@ -9,6 +10,10 @@ namespace {
 
 // Bytes of the buffers of all tasks with content. A machine in one process holds them all.
 constexpr std::uint64_t kContentMax = std::uint64_t{4} << 30;
+
+// Calls of a task in a row that take no virtual time, because nothing in `host` costs any. All of
+// them are one instant, which no window of virtual time ends and no signal interrupts.
+constexpr std::uint64_t kCallsAtOnceMax = 10'000;
 
 void SetFlag(void* flag) { *static_cast<bool*>(flag) = true; }
 
@@ -26,6 +31,14 @@ absl::Status CheckContent(const CollectiveWorkload& workload) {
       "verified: {} tasks with buffers of {} bytes each are more than {} bytes of content; take "
       "fewer bytes or tasks, or lengths only (`verified: false`)",
       tasks, of_task, kContentMax));
+}
+
+absl::Status TimeDoesNotPass(std::uint32_t task, Time at) {
+  return absl::FailedPreconditionError(
+      fmt::format("task {} made {} calls at {}: virtual time does not pass; in "
+                  "workload.collective.host, a call "
+                  "or a message has to cost time",
+                  task, kCallsAtOnceMax, FormatTime(at)));
 }
 
 }  // namespace
@@ -107,7 +120,8 @@ Task<> CollectiveLoop::Loop(Rank& rank) {
     output.resize(pattern_.OutputBytes());
   }
   const std::uint32_t tasks = placement().tasks();
-  Time started = now();
+  Time started = now(), last = started;
+  std::uint64_t at_once = 0;
   bool done = false;
   CollectiveCall call{workload_.root, workload_.bytes, workload_.op, workload_.type,
                       nullptr,        nullptr,         SetFlag,      &done};
@@ -125,6 +139,13 @@ Task<> CollectiveLoop::Loop(Rank& rank) {
     co_await rank.Until(&done);
     if (workload_.verified && !pattern_.Check(i, rank.number(), call.root, output.data()))
       ++result_.wrong;
+    at_once = now() == last ? at_once + 1 : 0;
+    last = now();
+    if (at_once == kCallsAtOnceMax) {
+      Report(TimeDoesNotPass(rank.number(), last));
+      done = false;
+      co_await rank.Until(&done);  // for ever
+    }
   }
   const Time took = now() - started;
   collective.AddTimes(&result_);

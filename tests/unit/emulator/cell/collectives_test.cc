@@ -147,6 +147,22 @@ TEST(CollectivesTest, CallsOfDifferentTreesFollowEachOtherInAnyOrder) {
   }
 }
 
+TEST(CollectivesTest, OneSpeHasNobodyToWaitForHoweverManyTheCalls) {
+  for (const Collective collective :
+       {Collective::kBarrier, Collective::kBroadcast, Collective::kReduce}) {
+    CollectiveLoop loop;
+    loop.collective = collective;
+    loop.spes = 1;
+    const auto few = MeasureCollective(Qs20(), loop);
+    loop.iterations = 1'000'000'000;
+    const auto most = MeasureCollective(Qs20(), loop);
+    ASSERT_TRUE(few.ok() && most.ok()) << few.status() << most.status();
+    EXPECT_EQ(few->nanoseconds, 0);
+    EXPECT_EQ(most->nanoseconds, 0);
+    EXPECT_EQ(most->wrong, 0u);
+  }
+}
+
 TEST(CollectivesTest, OnlyTwoSignalsAndOneMessageCrossTheChipsInTheFormsForBlades) {
   constexpr std::uint64_t kCalls = 10;
   for (const Algorithm algorithm : {Algorithm::kAllToOneBlade, Algorithm::kTreeBlade}) {

@@ -152,6 +152,25 @@ TEST(CollectiveLoopTest, BuffersWithContentHaveABudget) {
               testing::HasSubstr("of content"));
 }
 
+TEST(CollectiveLoopTest, CallsThatTakeNoTimeEndTheRunWithAnError) {
+  CollectiveWorkload w;
+  w.operation = Operation::kBarrier;
+  w.algorithm = "p2p";
+  w.placement = {.nodes = 1, .tasks_per_node = 4};
+  w.warm_up = 0;
+  w.iterations = 9'999;
+  HostParameters& host = w.host;
+  host.collective_entry = host.local_send = host.local_receive = host.shared_step = host.poll = 0;
+  host.write_per_kib = host.copy_per_kib = host.memory_per_kib = 0;
+  host.line_same_core = host.line_same_chip = host.line_other_chip = host.line_repeat = 0;
+  ASSERT_TRUE(RunScenario(LoopScenario(w), {}).ok());
+  w.iterations = 20'000;
+  EXPECT_THAT(RunScenario(LoopScenario(w), {}).status().message(),
+              testing::HasSubstr("10000 calls at 0ps: virtual time does not pass"));
+  host.collective_entry = 1;
+  EXPECT_TRUE(RunScenario(LoopScenario(w), {}).ok());
+}
+
 TEST(CollectiveLoopTest, LengthsAloneTakeTheSameTime) {
   for (const std::uint64_t bytes : {8, 1024, 100000}) {
     CollectiveWorkload w = Small(Operation::kBroadcast, 3, 5);
