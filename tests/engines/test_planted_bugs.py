@@ -35,17 +35,17 @@ class PlantedBugTest(unittest.TestCase):
                               env=dict(os.environ, PERCS_PLANTED=str(bug)), timeout=600)
         return done.returncode, done.stdout
 
-    def find(self, bug):
-        """The first history that fails with it and not without, and why."""
+    def find(self, number, bug):
+        """The first history that fails with it, as it should, and not without, and why."""
         for first in range(0, HISTORIES, STEP):
-            text = self.campaign(bug, first, STEP, "--jobs", JOBS)[1]
+            text = self.campaign(number, first, STEP, "--jobs", JOBS)[1]
             for seed, why in re.findall(r"^history (\d+): (.*)", text, re.M):
-                if self.campaign(0, seed, 1)[0] == 0:
+                if bug.found_by in why and self.campaign(0, seed, 1)[0] == 0:
                     return seed, why
         return None
 
     def check(self, number, bug):
-        found = self.find(number)
+        found = self.find(number, bug)
         self.assertIsNotNone(found, f"nothing noticed in {HISTORIES} histories: {bug.title}")
         seed, why = found
         print(f"{bug.title}: history {seed}: {why}")

@@ -1,6 +1,7 @@
 #include "tests/simulator/client.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "fmt/format.h"
@@ -15,6 +16,16 @@ constexpr Wall kLeast = milliseconds(50), kMost = milliseconds(900);
 std::string MarkOf(const v1::JournalRecord& record) {
   if (record.has_create_fault()) return "create " + record.create_fault().id();
   if (record.has_delete_fault()) return "delete " + record.delete_fault();
+  return "";
+}
+
+// A daemon is lost once: who comes again is another incarnation.
+std::string CheckLosses(const std::vector<v1::JournalRecord>& records) {
+  std::set<std::uint64_t> lost;
+  for (const v1::JournalRecord& record : records) {
+    if (record.has_lose() && !lost.insert(record.lose().incarnation()).second)
+      return fmt::format("the loss of {} is in the journal twice", record.lose().name());
+  }
   return "";
 }
 
@@ -165,6 +176,7 @@ std::string Client::CheckJournal(const std::vector<v1::JournalRecord>& records) 
       return fmt::format("a command took effect at {} after one at {}", FormatTime(records[i].at()),
                          FormatTime(records[i - 1].at()));
   }
+  if (std::string why = CheckLosses(records); !why.empty()) return why;
   for (const auto& [mark, count] : times) {
     if (!asked_.contains(mark)) return fmt::format("\"{}\" was never asked for", mark);
     if (count > 1) return fmt::format("\"{}\" is in the journal {} times", mark, count);

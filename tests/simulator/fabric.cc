@@ -24,7 +24,7 @@ SimulatedFabric::SimulatedFabric(World* world, const FabricSettings& settings)
       settings_(settings),
       network_(world),
       disk_(world),
-      daemons_(settings.daemons) {}
+      daemons_(settings.daemons + settings.spares) {}
 
 SimulatedFabric::~SimulatedFabric() {
   if (controller_process_) controller_process_->Kill();
@@ -89,7 +89,9 @@ void SimulatedFabric::StartDaemon(std::uint32_t index) {
   around.reached = [](bool) {};
   around.end = [this, process](const absl::Status& why) {
     world_->Log(fmt::format("{} ends: {}", process->name(), why.ToString()));
-    if (absl::IsFailedPrecondition(why) && stray_.empty())
+    // Only a loss of power takes what was told or heard.
+    const bool lost = absl::IsDataLoss(why) && !lost_power_;
+    if ((absl::IsFailedPrecondition(why) || lost) && stray_.empty())
       stray_ = fmt::format("{} ends: {}", process->name(), std::string(why.message()));
     process->Kill();
   };

@@ -18,6 +18,7 @@ namespace percs::sim {
 
 struct FabricSettings {
   std::uint32_t daemons = 2;
+  std::uint32_t spares = 0;  // daemons without a place, while all others have one
   milliseconds lost_after{3'000};
   std::optional<milliseconds> loss_deadline;
   bool same_address = false;  // a daemon that starts again has the address that it had
@@ -59,7 +60,8 @@ class SimulatedFabric {
   std::uint64_t crashes() const { return crashes_; }
   // Why a controller did not start although nothing was wrong; empty if it always did.
   const std::string& refusal() const { return refusal_; }
-  // A daemon had a place that the controller does not know; "": none.
+  // A daemon had a place that the controller does not know, or its session had lost messages; "":
+  // none.
   const std::string& stray() const { return stray_; }
 
  private:

@@ -16,6 +16,7 @@
 #include "proto/scenario/reader.h"
 #include "spdlog/spdlog.h"
 #include "tests/simulator/client.h"
+#include "tests/simulator/coincidence.h"
 
 namespace percs::sim {
 namespace {
@@ -26,11 +27,13 @@ using std::chrono::seconds;
 constexpr Wall kBreaksUntil = seconds(12), kWholeAt = seconds(40), kEndsBy = seconds(400);
 // After something kept a daemon from answering it may take so long until it is heard.
 constexpr Wall kRecovers = seconds(2);
+// A daemon rejoins within so long, if nothing breaks meanwhile.
+constexpr Wall kRejoins = seconds(10);
 
 // Live, so that there is time to break things, or as fast as messages cross.
-v1::ApplyRequest DrawRun(RandomStream& random, std::uint32_t daemons) {
+v1::ApplyRequest DrawRun(RandomStream& random, std::uint32_t daemons, std::uint32_t longer) {
   const std::uint32_t hubs = std::max(daemons, 2 + random.Below(3));
-  const bool live = random.Below(4) > 0;
+  const bool live = random.Below(4) > 0 || longer > 0;
   const std::string text = fmt::format(
       "name: simulated\n"
       "seed: {}\n"
@@ -42,7 +45,7 @@ v1::ApplyRequest DrawRun(RandomStream& random, std::uint32_t daemons) {
       "            payload: verified, measure: {}us}}\n"
       "run: {{clock: {}}}\n",
       random.Below(1000), hubs, live ? 100 + 100 * random.Below(4) : 100,
-      random.Below(2) ? "0.02" : "0.1", live ? 2 + random.Below(8) : 8 + random.Below(8),
+      random.Below(2) ? "0.02" : "0.1", longer + (live ? 2 + random.Below(8) : 8 + random.Below(8)),
       live ? "live, pace: 1us/s" : "batch");
   const auto scenario = ReadScenarioText(text, "simulated", ScenarioFormat::kYaml);
   PERCS_CHECK(scenario.ok());
@@ -65,11 +68,13 @@ class History final : public Observer {
   explicit History(std::uint64_t seed)
       : random_(seed, "history"),
         world_(seed),
-        settings_(DrawSettings(random_)),
-        request_(DrawRun(random_, settings_.daemons)),
+        coincidence_(seed),
+        settings_(coincidence_.Adapt(DrawSettings(random_))),
+        request_(DrawRun(random_, settings_.daemons, coincidence_.longer())),
         fabric_(&world_, settings_),
         client_(&fabric_, request_, random_.Below(12)),
-        impaired_(settings_.daemons, Wall(0)) {
+        impaired_(settings_.daemons + settings_.spares, Wall(0)),
+        lost_since_(settings_.daemons, Wall(0)) {
     fabric_.network().Watch(this);
   }
 
@@ -88,13 +93,17 @@ class History final : public Observer {
   // It cannot answer until then.
   void Impair(std::uint32_t daemon, Wall until) {
     impaired_[daemon] = std::max(impaired_[daemon], until);
+    Trouble(until);
   }
+  // Something is broken until then.
+  void Trouble(Wall until) { whole_since_ = std::max(whole_since_, until); }
   void Fail(const std::string& why) {
     if (outcome_.failure.empty()) outcome_.failure = why;
   }
   void Look();
   void LookAtPlaces(Controller& controller);
   void LookAtTime(Controller& controller);
+  void LookAtRejoins(const Controller& controller);
   void CheckEnd();
   void CheckJournalledEnd(const std::vector<v1::JournalRecord>& records,
                           const absl::StatusOr<v1::GetResultReply>& result);
@@ -106,12 +115,15 @@ class History final : public Observer {
 
   RandomStream random_;
   World world_;
+  Coincidence coincidence_;
   const FabricSettings settings_;
   const v1::ApplyRequest request_;
   SimulatedFabric fabric_;
   Client client_;
   std::vector<Wall> impaired_;  // by daemon: when it could not answer last
   bool broken_ = false;
+  Wall whole_since_{0};
+  std::vector<Wall> lost_since_;  // by place, if another daemon could rejoin there
   // Of the controller that there was at the last look: who has which place.
   const Controller* looked_at_ = nullptr;
   std::vector<std::uint64_t> owners_;
@@ -131,6 +143,7 @@ class History final : public Observer {
 
 void History::OnToDaemon(std::uint32_t place, std::uint64_t incarnation,
                          const v1::ControllerMessage& message) {
+  coincidence_.OnToDaemon(message);
   if (!message.has_grant() || fabric_.controller() == nullptr ||
       fabric_.controller()->run() == nullptr)
     return;
@@ -201,6 +214,7 @@ void History::BreakDaemon(std::uint32_t daemon) {
       const Wall look = Span(milliseconds(20), milliseconds(250));
       const Wall until = world_.now() + Span(seconds(4), seconds(25));
       world_.Log(fmt::format("{} computes slowly until {:.3f} s", name, until.count() / 1e9));
+      Trouble(until);
       return process->SlowUntil(until, look);
     }
   }
@@ -216,6 +230,7 @@ void History::BreakController() {
     case 1: {
       const Wall until = world_.now() + Span(milliseconds(100), seconds(9));
       world_.Log(fmt::format("the controller is paused until {:.3f} s", until.count() / 1e9));
+      Trouble(until);
       return process->PauseUntil(until);
     }
     case 2:
@@ -230,6 +245,7 @@ void History::BreakController() {
 
 void History::BreakDisk() {
   const Wall until = world_.now() + Span(milliseconds(100), seconds(16));
+  Trouble(until);
   if (random_.Below(3) > 0) {
     world_.Log(fmt::format("the disk is full until {:.3f} s", until.count() / 1e9));
     return fabric_.disk().FullUntil(until);
@@ -255,19 +271,24 @@ void History::BreakSomething() {
   const Wall until = world_.now() + Span(milliseconds(100), seconds(9));
   world_.Log(
       fmt::format("nothing passes between {} and {} until {:.3f} s", a, b, until.count() / 1e9));
+  Trouble(until);
   // A window waits for batches, and who waits has nothing to say but that it is there.
   fabric_.network().StallUntil(a, b, until);
 }
 
 void History::Plan() {
   fabric_.StartController();
-  for (std::uint32_t i = 0; i < settings_.daemons; ++i)
+  for (std::uint32_t i = 0; i < settings_.daemons + settings_.spares; ++i)
     world_.After(Span(Wall(0), milliseconds(300)), [this, i] { fabric_.StartDaemon(i); });
   client_.Start();
-  const std::uint32_t count = random_.Below(8);
+  const std::uint32_t drawn = random_.Below(8), count = coincidence_.alone() ? 0 : drawn;
   for (std::uint32_t i = 0; i < count; ++i)
     world_.After(Span(Wall(0), kBreaksUntil), [this] { BreakSomething(); });
   world_.After(kWholeAt, [this] { client_.Finish(); });
+  if (!coincidence_.any()) return;
+  broken_ = true;
+  coincidence_.Plan(&fabric_, {[this](std::uint32_t daemon, Wall until) { Impair(daemon, until); },
+                               [this](Wall until) { Trouble(until); }, [this] { LosePower(); }});
 }
 
 void History::LookAtPlaces(Controller& controller) {
@@ -285,6 +306,7 @@ void History::LookAtPlaces(Controller& controller) {
     if (!same || before == 0 || before == owner) continue;
     ++outcome_.losses;
     world_.Log(fmt::format("the daemon in place {} is lost", place));
+    coincidence_.OnLoss();
     // A session that has heard what a loss of power took from the state cannot continue.
     if (!daemon || fabric_.lost_power() || dialled) continue;
     if (impaired_[*daemon] + kRecovers >= world_.now()) continue;
@@ -303,6 +325,23 @@ void History::LookAtTime(Controller& controller) {
   latest = std::max(latest, now);
 }
 
+// A daemon in the place of a lost one gets its hubs, unless the run is about to end.
+void History::LookAtRejoins(const Controller& controller) {
+  const FabricRun* run = controller.run();
+  for (std::uint32_t place = 0; place < settings_.daemons; ++place) {
+    const Member* member = controller.membership().member(place);
+    const bool waits = run != nullptr && !run->ended() && run->master().IsLost(place) &&
+                       member != nullptr && member->connected() &&
+                       run->state() != v1::FABRIC_STATE_CONFIGURING && controller.storage().ok();
+    if (!waits) lost_since_[place] = world_.now();
+    if (std::max(lost_since_[place], whole_since_) + kRejoins < world_.now())
+      Fail(
+          fmt::format("a daemon has had place {} since {:.3f} s, and nothing is broken, but it has "
+                      "not rejoined",
+                      place, lost_since_[place].count() / 1e9));
+  }
+}
+
 void History::Look() {
   if (!fabric_.refusal().empty()) {
     Fail("the controller does not start: " + fabric_.refusal());
@@ -313,10 +352,12 @@ void History::Look() {
   Controller* controller = fabric_.controller();
   if (controller == nullptr) {
     looked_at_ = nullptr;
+    Trouble(world_.now());
     return;
   }
   LookAtPlaces(*controller);
   LookAtTime(*controller);
+  LookAtRejoins(*controller);
 }
 
 // What two results differ in, for people: both are of the same scenario.

@@ -8,10 +8,13 @@
 // - virtual time never goes back, neither for the controller nor for a place;
 // - a window of a place is granted to one daemon only;
 // - no daemon is declared lost that could have answered all the time;
+// - a daemon in the place of a lost one rejoins, once nothing is broken;
+// - no daemon's session has lost messages, unless the controller's machine lost power;
 // - a daemon that was told its place has it, whichever controller it asks;
 // and at the end that
 // - the run has ended, once everything is whole again, and if it failed, for a reason there was;
 // - the journal has every acknowledged command once, and none that was not asked for;
+// - the journal has each loss once;
 // - the digest is that of the journal's replay in one process.
 #pragma once
 

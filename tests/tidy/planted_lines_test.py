@@ -14,8 +14,9 @@ from tests.simulator import plant  # noqa: E402
 class PlantedLinesTest(unittest.TestCase):
     def test_planted_bugs(self):
         for number, bug in enumerate(plant.BUGS, 1):
-            with self.subTest(bug.title):
-                plant.planted(number, bug, (ROOT / bug.file).read_text())
+            for change in bug.changes:
+                with self.subTest(bug.title, line=change.line):
+                    plant.planted(number, change, (ROOT / change.file).read_text())
 
     def test_mutations(self):
         for mutation in mutate.MUTATIONS:
