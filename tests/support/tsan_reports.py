@@ -19,10 +19,11 @@ import pathlib
 import re
 import sys
 
-FRAME = re.compile(r"^\s+#\d+ (?P<function>.*?) (?P<file>\S+?)(?::\d+){0,2} "
+# A file of ours has its path in the tree, which a compiler cache may have seen from a build folder.
+FRAME = re.compile(r"^\s+#\d+ (?P<function>.*?) (?:\.\./)*(?P<file>\S+?)(?::\d+){0,2} "
                    r"\((?P<module>[^()]+)\+0x[0-9a-f]+\)$")
 ACCESS = re.compile(r"(?i)^  (?:previous )?(?:atomic )?(?:write|read) of size")
-OURS = ("../daemon/", "../emulator/", "../client/", "../proto/", "../tests/")
+OURS = ("daemon/", "emulator/", "client/", "proto/", "tests/")
 LIBRARY_HEADERS = ("/usr/include/grpc", "/usr/include/google/", "/usr/include/absl/")
 
 

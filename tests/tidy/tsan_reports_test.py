@@ -98,6 +98,9 @@ class ReportsTest(unittest.TestCase):
 
     def test_what_a_library_deletes_and_calls_is_the_librarys_to_order(self):
         self.assertEqual([], tsan_reports.ours(report(DELETION, CALL)))
+        otherwise = DELETION.replace("../", "")
+        self.assertEqual([], tsan_reports.ours(report(otherwise, CALL)))
+        self.assertEqual(1, len(tsan_reports.ours(report(otherwise.replace("~", ""), CALL))))
         alone = CALL.replace("    #2 grpc::Info::RunInterceptor(A*) "
                              "/usr/include/grpcpp/support/server_interceptor.h:1 (x+0x3)\n", "")
         self.assertNotEqual(CALL, alone)
