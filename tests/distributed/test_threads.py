@@ -68,6 +68,9 @@ class ThreadsTest(unittest.TestCase):
                    "--state-dir", self.folder / "state")
         for index in range(DAEMONS):
             self.start_daemon(index)
+        self.wait_for("all daemons", lambda: DAEMONS == sum(
+            process["connected"] for process in json.loads(
+                self.control("status", "--format", "json"))["processes"]))
 
     def start_daemon(self, index):
         self.start("percsd", "--controller", self.controller, "--index", index)
