@@ -188,9 +188,7 @@ void Hub::SetTimer(Time at, std::uint64_t token) {
 
 void Hub::SendRaw(NodeId destination, WindowId source_window, WindowId destination_window,
                   std::uint64_t bytes, bool verified, const RouteSetting* route) {
-  RawMessage message{destination, source_window, destination_window, bytes, verified, {}};
-  if (route) message.route = *route;
-  raw_messages_.Send(message);
+  raw_messages_.Send({destination, source_window, destination_window, bytes, verified}, route);
 }
 
 void Hub::OnDelivered(Packet* packet) {

@@ -11,43 +11,45 @@ std::uint64_t PacketsOf(const RawMessage& message) {
 
 }  // namespace
 
-void RawMessages::Send(const RawMessage& message) {
-  RawMessage rest = message;
-  if (rests_.empty()) {
-    CutPiece(&rest);
-    if (rest.bytes == 0) return;
-  }
-  waiting_packets_ += PacketsOf(rest);
+void RawMessages::SendInPieces(const RawMessage& message, const RouteSetting* route) {
+  Rest rest{message, {}};
+  if (route) rest.route = *route;
+  if (rests_.empty()) CutPiece(&rest);
+  waiting_packets_ += PacketsOf(rest.message);
   rests_.push_back(rest);
   Continue();  // packets without a route do not wait, so no queue will become shorter
 }
 
 void RawMessages::Continue() {
   while (!rests_.empty() && hfi_->backlog() < kFewPackets) {
-    RawMessage& rest = rests_.front();
-    waiting_packets_ -= PacketsOf(rest);
+    Rest& rest = rests_.front();
+    waiting_packets_ -= PacketsOf(rest.message);
     CutPiece(&rest);
-    if (rest.bytes == 0) {
+    if (rest.message.bytes == 0) {
       rests_.pop_front();
     } else {
-      waiting_packets_ += PacketsOf(rest);
+      waiting_packets_ += PacketsOf(rest.message);
     }
   }
 }
 
-void RawMessages::CutPiece(RawMessage* message) {
-  std::uint64_t piece = std::min(message->bytes, kPieceBytes);
-  message->bytes -= piece;
+void RawMessages::CutPiece(Rest* rest) {
+  const std::uint64_t piece = std::min(rest->message.bytes, kPieceBytes);
+  Cut(rest->message, piece, rest->route ? *rest->route : hfi_->route());
+  rest->message.bytes -= piece;
+}
+
+void RawMessages::Cut(const RawMessage& message, std::uint64_t bytes, const RouteSetting& route) {
   do {
     Packet* p = hfi_->NewPacket();
     PacketHeader& header = p->header;
-    header.destination = message->destination;
-    header.source_window = message->source_window;
-    header.destination_window = message->destination_window;
-    header.bytes = static_cast<std::uint16_t>(std::min<std::uint64_t>(piece, kPacketBytesMax));
-    piece -= header.bytes;
-    hfi_->Send(p, message->verified, message->route ? *message->route : hfi_->route());
-  } while (piece > 0);
+    header.destination = message.destination;
+    header.source_window = message.source_window;
+    header.destination_window = message.destination_window;
+    header.bytes = static_cast<std::uint16_t>(std::min<std::uint64_t>(bytes, kPacketBytesMax));
+    bytes -= header.bytes;
+    hfi_->Send(p, message.verified, route);
+  } while (bytes > 0);
 }
 
 }  // namespace percs

@@ -18,7 +18,6 @@ struct RawMessage {
   WindowId source_window = 0, destination_window = 0;
   std::uint64_t bytes = 0;
   bool verified = false;
-  std::optional<RouteSetting> route;  // none: as the workload's traffic is routed
 };
 
 class RawMessages {
@@ -29,8 +28,14 @@ class RawMessages {
 
   explicit RawMessages(Hfi* hfi) : hfi_(hfi) {}
 
-  // After what waits.
-  void Send(const RawMessage& message);
+  // After what waits. `route`: null: as the workload's traffic is routed.
+  void Send(const RawMessage& message, const RouteSetting* route) {
+    if (rests_.empty() && message.bytes <= kPieceBytes) [[likely]] {
+      Cut(message, message.bytes, route ? *route : hfi_->route());
+    } else {
+      SendInPieces(message, route);
+    }
+  }
   // Something waits to be cut.
   bool waiting() const { return !rests_.empty(); }
   std::uint64_t waiting_packets() const { return waiting_packets_; }
@@ -38,10 +43,17 @@ class RawMessages {
   void Continue();
 
  private:
-  void CutPiece(RawMessage* message);
+  struct Rest {
+    RawMessage message;
+    std::optional<RouteSetting> route;  // none: as the workload's traffic is routed
+  };
+  // The first `bytes` of it, as packets.
+  void Cut(const RawMessage& message, std::uint64_t bytes, const RouteSetting& route);
+  void CutPiece(Rest* rest);
+  void SendInPieces(const RawMessage& message, const RouteSetting* route);
 
   Hfi* hfi_;
-  Ring<RawMessage> rests_;
+  Ring<Rest> rests_;
   std::uint64_t waiting_packets_ = 0;  // in rests_
 };
 

@@ -23,13 +23,14 @@ std::uint64_t LinkFlits(const Fabric& fabric) {
   return flits;
 }
 
-Standing StandingOf(const Fabric& fabric, bool commanded) {
+// `next`: the time of the next event. Every node is looked at for it, so once for a window.
+Standing StandingOf(const Fabric& fabric, Time next, bool commanded) {
   Standing standing;
-  standing.next = fabric.NextEventTime();
-  standing.next_foreground = fabric.NextForegroundTime();
+  standing.has_background = fabric.scenario().has_background();
+  standing.next = next;
+  standing.next_foreground = standing.has_background ? fabric.NextForegroundTime() : next;
   standing.left = fabric.work_left();
   standing.whole = fabric.lost().empty();
-  standing.has_background = fabric.scenario().has_background();
   standing.commands_to_come = commanded;
   return standing;
 }
@@ -125,7 +126,7 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
       continue;
     }
     const WindowDecision decision =
-        policy.Decide(StandingOf(fabric, commanded), [&] { return LinkFlits(fabric); });
+        policy.Decide(StandingOf(fabric, next, commanded), [&] { return LinkFlits(fabric); });
     if (decision == WindowDecision::kDone && options.again != RunOptions::Again::kNo &&
         !std::exchange(repeated, true)) {
       if (const absl::Status status = Repeat(fabric, options); !status.ok()) return status;
