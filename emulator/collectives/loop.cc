@@ -36,8 +36,7 @@ absl::Status CheckContent(const CollectiveWorkload& workload) {
 absl::Status TimeDoesNotPass(std::uint32_t task, Time at) {
   return absl::FailedPreconditionError(
       fmt::format("task {} made {} calls at {}: virtual time does not pass; in "
-                  "workload.collective.host, a call "
-                  "or a message has to cost time",
+                  "workload.collective.host, a call or a message has to cost time",
                   task, kCallsAtOnceMax, FormatTime(at)));
 }
 

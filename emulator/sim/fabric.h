@@ -121,7 +121,8 @@ class Fabric {
 
   // Earliest local event, kNever if none.
   Time NextEventTime() const;
-  // Without background events, which only keep the clock (docs/semantics.md rule 6).
+  // Without background events, which only keep the clock (docs/semantics.md rule 6). The same, if
+  // the scenario has none.
   Time NextForegroundTime() const;
   // Runs all local events before `end`. REQUIRES: everything that arrives before `end` was
   // accepted.

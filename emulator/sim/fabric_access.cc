@@ -99,7 +99,6 @@ Time Fabric::NextEventTime() const {
 }
 
 Time Fabric::NextForegroundTime() const {
-  if (!scenario_.has_background()) return NextEventTime();
   Time next = ManagementNext();
   for (const Hub* hub : local_) next = std::min(next, hub->next_foreground());
   for (EdgeNode* blade : local_blades_) next = std::min(next, blade->next_inside());

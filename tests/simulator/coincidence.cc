@@ -15,8 +15,6 @@ constexpr std::uint32_t kKinds = 7;
 // By then the run has begun.
 constexpr Wall kEarliest = milliseconds(2500), kLatest = seconds(6);
 
-double Seconds(Wall time) { return static_cast<double>(time.count()) / 1e9; }
-
 }  // namespace
 
 Coincidence::Coincidence(std::uint64_t seed) : random_(seed, "coincidence") {
@@ -38,11 +36,6 @@ FabricSettings Coincidence::Adapt(FabricSettings settings) const {
 
 std::uint32_t Coincidence::longer() const {
   return !any() ? 0 : kind_ == Kind::kFullDiskAtRejoin ? 30 : 10;
-}
-
-Wall Coincidence::Span(Wall least, Wall most) {
-  return least +
-         Wall(static_cast<Wall::rep>(random_.Unit() * static_cast<double>((most - least).count())));
 }
 
 void Coincidence::Plan(SimulatedFabric* fabric, Port port) {
@@ -81,7 +74,7 @@ void Coincidence::PauseWhileWaiting() {
   const Wall before = Span(milliseconds(300), seconds(2));
   const Wall pause = Deadline() + Span(milliseconds(300), seconds(2));
   const Wall until = world().now() + before + pause + Span(milliseconds(500), seconds(2));
-  world().Log(fmt::format("nothing passes between daemons until {:.3f} s", Seconds(until)));
+  world().Log(fmt::format("nothing passes between daemons until {:.3f} s", until.count() / 1e9));
   for (std::uint32_t a = 0; a < daemons; ++a) {
     for (std::uint32_t b = 0; b < a; ++b) {
       fabric_->network().StallUntil(SimulatedFabric::NameOf(a), SimulatedFabric::NameOf(b), until);
@@ -105,8 +98,7 @@ void Coincidence::PauseBeforeLoss() {
 void Coincidence::BreakOnFullDisk() {
   const Wall full = Span(seconds(3), seconds(6));
   const Wall until = world().now() + full;
-  world().Log(fmt::format("the disk is full until {:.3f} s", Seconds(until)));
-  fabric_->disk().FullUntil(until);
+  fabric_->FillDisk(until);
   port_.trouble(until);
   world().After(Span(milliseconds(300), milliseconds(1500)), [this] {
     world().Log("all streams of the controller break");
@@ -131,19 +123,15 @@ void Coincidence::OnToDaemon(const v1::ControllerMessage& message) {
       message.configure().attempt() == 0 || std::exchange(done_, true))
     return;
   const Wall until = world().now() + Span(milliseconds(300), seconds(4));
-  world().Log(
-      fmt::format("a daemon begins to rejoin; the disk is full until {:.3f} s", Seconds(until)));
-  fabric_->disk().FullUntil(until);
+  world().Log("a daemon begins to rejoin");
+  fabric_->FillDisk(until);
   port_.trouble(until);
 }
 
 void Coincidence::CutOff(std::uint32_t daemon, Wall span) {
   const Wall until = world().now() + span;
-  const std::string name = SimulatedFabric::NameOf(daemon);
-  world().Log(fmt::format("nothing passes between {} and the controller until {:.3f} s", name,
-                          Seconds(until)));
   port_.impair(daemon, until);
-  fabric_->network().StallUntil(name, SimulatedFabric::kController, until);
+  fabric_->CutOff(daemon, until);
 }
 
 void Coincidence::KillDaemon(std::uint32_t daemon, Wall away) {
@@ -163,12 +151,10 @@ void Coincidence::KillController(Wall away) {
 }
 
 void Coincidence::PauseController(Wall span) {
-  const auto& process = fabric_->controller_process();
-  if (!process) return;
+  if (!fabric_->controller_process()) return;
   const Wall until = world().now() + span;
-  world().Log(fmt::format("the controller is paused until {:.3f} s", Seconds(until)));
   port_.trouble(until);
-  process->PauseUntil(until);
+  fabric_->PauseController(until);
 }
 
 }  // namespace percs::sim

@@ -51,7 +51,7 @@ class Coincidence {
   void KillDaemon(std::uint32_t daemon, Wall away);
   void KillController(Wall away);
   void PauseController(Wall span);
-  Wall Span(Wall least, Wall most);
+  Wall Span(Wall least, Wall most) { return Drawn(random_, least, most); }
   Wall Deadline() const { return *fabric_->settings().loss_deadline; }
   World& world() { return fabric_->world(); }
 

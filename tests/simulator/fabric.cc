@@ -134,6 +134,22 @@ void SimulatedFabric::LosePower() {
   disk_.LosePower();
 }
 
+void SimulatedFabric::PauseController(Wall until) {
+  world_->Log(fmt::format("the controller is paused until {:.3f} s", until.count() / 1e9));
+  controller_process_->PauseUntil(until);
+}
+
+void SimulatedFabric::CutOff(std::uint32_t daemon, Wall until) {
+  world_->Log(fmt::format("nothing passes between {} and the controller until {:.3f} s",
+                          NameOf(daemon), until.count() / 1e9));
+  network_.StallUntil(NameOf(daemon), kController, until);
+}
+
+void SimulatedFabric::FillDisk(Wall until) {
+  world_->Log(fmt::format("the disk is full until {:.3f} s", until.count() / 1e9));
+  disk_.FullUntil(until);
+}
+
 void SimulatedFabric::Reap() {
   if (controller_process_ && !controller_process_->alive()) {
     ++crashes_;

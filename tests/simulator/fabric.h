@@ -52,6 +52,10 @@ class SimulatedFabric {
   // The machine of the controller fails, with its disk.
   void LosePower();
   bool lost_power() const { return lost_power_; }
+  // These say so in the log. REQUIRES of the first: there is a controller.
+  void PauseController(Wall until);
+  void CutOff(std::uint32_t daemon, Wall until);  // from the controller
+  void FillDisk(Wall until);
   // Takes away what is dead; it starts again later. To be called after each event.
   void Reap();
   // Wall time until it starts again.

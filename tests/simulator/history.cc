@@ -108,10 +108,7 @@ class History final : public Observer {
   void CheckJournalledEnd(const std::vector<v1::JournalRecord>& records,
                           const absl::StatusOr<v1::GetResultReply>& result);
   void CheckDigest(const JournalledRun& run, const v1::RunResult& result);
-  Wall Span(Wall least, Wall most) {
-    return least + Wall(static_cast<Wall::rep>(random_.Unit() *
-                                               static_cast<double>((most - least).count())));
-  }
+  Wall Span(Wall least, Wall most) { return Drawn(random_, least, most); }
 
   RandomStream random_;
   World world_;
@@ -200,10 +197,8 @@ void History::BreakDaemon(std::uint32_t daemon) {
     }
     case 2: {
       const Wall until = world_.now() + Span(milliseconds(100), seconds(9));
-      world_.Log(fmt::format("nothing passes between {} and the controller until {:.3f} s", name,
-                             until.count() / 1e9));
       Impair(daemon, until);
-      return fabric_.network().StallUntil(name, SimulatedFabric::kController, until);
+      return fabric_.CutOff(daemon, until);
     }
     case 3: {
       world_.Log(fmt::format("streams between {} and the controller break", name));
@@ -229,9 +224,8 @@ void History::BreakController() {
       return process->Kill();
     case 1: {
       const Wall until = world_.now() + Span(milliseconds(100), seconds(9));
-      world_.Log(fmt::format("the controller is paused until {:.3f} s", until.count() / 1e9));
       Trouble(until);
-      return process->PauseUntil(until);
+      return fabric_.PauseController(until);
     }
     case 2:
       return fabric_.StopController();
@@ -246,10 +240,7 @@ void History::BreakController() {
 void History::BreakDisk() {
   const Wall until = world_.now() + Span(milliseconds(100), seconds(16));
   Trouble(until);
-  if (random_.Below(3) > 0) {
-    world_.Log(fmt::format("the disk is full until {:.3f} s", until.count() / 1e9));
-    return fabric_.disk().FullUntil(until);
-  }
+  if (random_.Below(3) > 0) return fabric_.FillDisk(until);
   world_.Log(fmt::format("syncs fail until {:.3f} s", until.count() / 1e9));
   fabric_.disk().FailSyncsUntil(until);
 }

@@ -21,6 +21,11 @@ namespace percs::sim {
 using Wall = std::chrono::nanoseconds;  // since the world began
 using std::chrono::milliseconds;
 
+inline Wall Drawn(RandomStream& random, Wall least, Wall most) {
+  return least +
+         Wall(static_cast<Wall::rep>(random.Unit() * static_cast<double>((most - least).count())));
+}
+
 class World {
  public:
   explicit World(std::uint64_t seed) : random_(seed, "world"), trace_(seed) {}
