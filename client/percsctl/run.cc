@@ -115,7 +115,7 @@ void FollowPace(const Pacer& pacer, LocalRunProgress& progress, RunOptions& opti
   options.watch = [&, watch = std::move(options.watch)](const Fabric& fabric, std::uint64_t windows,
                                                         bool ended) {
     const bool awaited = watch && watch(fabric, windows, ended);
-    if (progress.Due()) progress.Show(fabric.now(), PacketsDelivered(fabric));
+    if (progress.Due()) progress.Show(fabric.now(), fabric.packets_delivered());
     if (!ended) pacer.Await(fabric.now());
     return awaited;
   };

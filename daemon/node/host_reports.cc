@@ -52,14 +52,8 @@ void Host::FillReport(v1::WindowReport* report) {
   const WorkLeft left = fabric_->work_left();
   report->set_unfinished(left.unfinished);
   report->set_resident(left.resident_packets);
-  std::uint64_t delivered = 0, flits = 0;
-  for (const NodeId node : nodes_) {
-    const NodeStats& stats = fabric_->stats(node);
-    delivered += stats.packets_delivered;
-    for (PortId port = 0; port < kServicePort; ++port) flits += stats.ports[port].sum().flits;
-  }
-  report->set_packets_delivered(delivered);
-  report->set_flits_moved(flits);
+  report->set_packets_delivered(fabric_->packets_delivered());
+  report->set_flits_moved(fabric_->flits_moved());
   report->set_reconnects(mesh_->reconnects());
 }
 

@@ -20,7 +20,8 @@ namespace percs {
 
 // What the nodes of one shard share: their work and their packet objects. Packets are counted where
 // they are created and where they end, so a single shard's number may be negative; the sum over
-// shards is what counts.
+// shards is what counts. A management packet is unfinished work and not resident: none waits longer
+// than service_wait, so it is in no deadlock and must not hide one.
 struct WorkCounters {
   std::int64_t unfinished = 0;
   std::int64_t resident = 0;
@@ -85,10 +86,12 @@ struct NodeContext {
   }
 
   void CountDrop(DropReason reason, int flits, int tails) {
-    stats.flits_dropped[static_cast<int>(reason)] += static_cast<std::uint64_t>(flits);
-    stats.packets_dropped[static_cast<int>(reason)] += static_cast<std::uint64_t>(tails);
+    NoteDrop(reason, flits, tails);
     work->resident -= tails;
-    last_event = std::max(last_event, now);
+  }
+  void CountServiceDrop(DropReason reason) {
+    NoteDrop(reason, 1, 1);
+    --work->unfinished;
   }
   void CountMode(RouteMode mode) {
     if (mode != RouteMode::kHwDirect) ++stats.packets_by_mode[static_cast<int>(mode)];
@@ -97,6 +100,13 @@ struct NodeContext {
     p->header.payload.Clear();
     if (p->header.kind != PacketKind::kRaw) p->header.ClearMessage();  // raw packets never have one
     packets.Give(p);
+  }
+
+ private:
+  void NoteDrop(DropReason reason, int flits, int tails) {
+    stats.flits_dropped[static_cast<int>(reason)] += static_cast<std::uint64_t>(flits);
+    stats.packets_dropped[static_cast<int>(reason)] += static_cast<std::uint64_t>(tails);
+    last_event = std::max(last_event, now);
   }
 };
 

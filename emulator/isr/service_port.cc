@@ -23,7 +23,7 @@ void Isr::EnterService(Packet* p, PortId out) {
   p->out = out;
   ++context_.stats.packets_created;
   ++context_.stats.flits_created;
-  ++context_.work->resident;
+  ++context_.work->unfinished;
   if (context_.tracer) [[unlikely]] {
     p->in_vc = p->out_vc = kServiceVc;
     context_.tracer->Begin(p, context_.now);
@@ -43,7 +43,7 @@ void Isr::EnterService(Packet* p, PortId out) {
 }
 
 void Isr::DropService(Packet* p, DropReason reason) {
-  context_.CountDrop(reason, 1, 1);
+  context_.CountServiceDrop(reason);
   if (p->header.traced) [[unlikely]]
     context_.Tracer().Dropped(*p, context_.now, reason, 1);
   context_.Release(p);

@@ -255,9 +255,9 @@ void Hub::OnServicePacket(Packet* packet) {
   if (header.traced) [[unlikely]]
     Trace(*packet, drop);
   context_.Release(packet);
-  if (drop) return context_.CountDrop(*drop, 1, 1);
+  if (drop) return context_.CountServiceDrop(*drop);
   context_.last_event = std::max(context_.last_event, context_.now);
-  --context_.work->resident;
+  --context_.work->unfinished;
   ++context_.stats.packets_delivered;
   ++context_.stats.flits_delivered;
   context_.stats.hops_delivered += header.hops;

@@ -60,9 +60,10 @@ using Executor = std::function<void(int count, absl::FunctionRef<void(int)> body
 // process may be negative: only the sums over all processes, taken at the same window, mean
 // something. A run ends when both sums are zero.
 struct WorkLeft {
-  std::int64_t unfinished =
-      0;  // tasks, messages, phases, commands to come, alerts, plans in flight
-  std::int64_t resident_packets = 0;  // created or synthesised, not yet delivered or dropped
+  // Tasks, messages, phases, commands to come, alerts, management packets, plans in flight.
+  std::int64_t unfinished = 0;
+  // Created or synthesised, not yet delivered or dropped; without management packets.
+  std::int64_t resident_packets = 0;
   bool done() const { return unfinished == 0 && resident_packets == 0; }
   WorkLeft& operator+=(const WorkLeft& other) {
     unfinished += other.unfinished;
@@ -202,6 +203,10 @@ class Fabric {
   // Of the last thing at a local node that a result shows.
   Time last_event() const;
   WorkLeft work_left() const;
+  // Of the local nodes since the start; each call looks at all of them. Flits over links and into
+  // HFIs, without management packets.
+  std::uint64_t flits_moved() const;
+  std::uint64_t packets_delivered() const;
   std::vector<NodeId> local_nodes() const;
   NodeResult Result(NodeId node);
   const NodeStats& stats(NodeId node) const;

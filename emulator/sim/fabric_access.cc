@@ -154,6 +154,22 @@ WorkLeft Fabric::work_left() const {
   return left;
 }
 
+std::uint64_t Fabric::flits_moved() const {
+  std::uint64_t flits = 0;
+  for (Hub* hub : local_) {
+    const NodeStats& stats = hub->stats();
+    for (PortId port = 0; port < kServicePort; ++port)
+      flits += stats.ports[port].sum(&VcStats::flits);
+  }
+  return flits;
+}
+
+std::uint64_t Fabric::packets_delivered() const {
+  std::uint64_t packets = 0;
+  for (Hub* hub : local_) packets += hub->stats().packets_delivered;
+  return packets;
+}
+
 std::vector<NodeId> Fabric::local_nodes() const {
   std::vector<NodeId> nodes;
   for (const Hub* hub : local_) nodes.push_back(const_cast<Hub*>(hub)->context().node);

@@ -13,16 +13,6 @@
 namespace percs {
 namespace {
 
-std::uint64_t LinkFlits(const Fabric& fabric) {
-  std::uint64_t flits = 0;
-  for (NodeId node : fabric.local_nodes()) {
-    const NodeStats& stats = fabric.stats(node);
-    for (PortId port = 0; port < kServicePort; ++port)
-      flits += stats.ports[port].sum(&VcStats::flits);
-  }
-  return flits;
-}
-
 // `next`: the time of the next event. Every node is looked at for it, so once for a window.
 Standing StandingOf(const Fabric& fabric, Time next, bool commanded) {
   Standing standing;
@@ -79,12 +69,6 @@ RunResult Collect(const Scenario& scenario, const RunOptions& options, Fabric& f
 
 }  // namespace
 
-std::uint64_t PacketsDelivered(const Fabric& fabric) {
-  std::uint64_t packets = 0;
-  for (const NodeId node : fabric.local_nodes()) packets += fabric.stats(node).packets_delivered;
-  return packets;
-}
-
 absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions& options) {
   auto topology = Topology::Create(scenario.topology);
   if (!topology.ok()) return topology.status();
@@ -126,7 +110,7 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
       continue;
     }
     const WindowDecision decision =
-        policy.Decide(StandingOf(fabric, next, commanded), [&] { return LinkFlits(fabric); });
+        policy.Decide(StandingOf(fabric, next, commanded), [&] { return fabric.flits_moved(); });
     if (decision == WindowDecision::kDone && options.again != RunOptions::Again::kNo &&
         !std::exchange(repeated, true)) {
       if (const absl::Status status = Repeat(fabric, options); !status.ok()) return status;
@@ -148,7 +132,7 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
     if (options.cancelled && options.cancelled())
       return absl::CancelledError("the run was cancelled");
     if (options.progress && windows % options.progress_every_windows == 0) {
-      options.progress({fabric.now(), windows, PacketsDelivered(fabric)});
+      options.progress({fabric.now(), windows, fabric.packets_delivered()});
     }
   }
   if (options.watch) options.watch(fabric, windows, /*ended=*/true);

@@ -135,9 +135,6 @@ struct RunOptions {
 
 // Runs to the end. DEADLINE/FAILED_PRECONDITION style errors: deadlock with the wait-for cycle
 // (FAILED_PRECONDITION), cancelled (CANCELLED).
-// By the hubs and blades of this process, so far. Looks at each of them.
-std::uint64_t PacketsDelivered(const Fabric& fabric);
-
 absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions& options);
 
 // Merges node results (any order; sorted here) and checks conservation, which nobody can tell when

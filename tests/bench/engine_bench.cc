@@ -108,6 +108,20 @@ void BM_EventQueueHold(benchmark::State& state) {
 }
 BENCHMARK(BM_EventQueueHold)->ArgName("pending")->Arg(16)->Arg(256)->Arg(4096);
 
+// All links of a large machine fail at one instant, and their alerts arrive together.
+void BM_EventQueueCrowd(benchmark::State& state) {
+  EventQueue queue;
+  Time now = 0;
+  for (auto _ : state) {
+    now += 1'000;
+    for (std::int64_t i = 0; i < state.range(0); ++i)
+      queue.Push(now, EventKey(EventClass::kCommand, 0, 0, static_cast<std::uint64_t>(i)), 0);
+    while (!queue.empty()) benchmark::DoNotOptimize(queue.Pop());
+  }
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+}
+BENCHMARK(BM_EventQueueCrowd)->ArgName("events")->Arg(16)->Arg(1024)->Arg(65536);
+
 #ifdef PERCS_BENCH_DAEMON
 // One window's crossings between two processes: whole packets and the credits for as many.
 Outbox OneWindow(std::int64_t packets) {

@@ -11,14 +11,18 @@ double WallSeconds(LossWatch::Wall time) { return static_cast<double>(time.count
 
 void LossWatch::Look(Clock::time_point now, const Rules& rules) {
   // A pause of this process says nothing about others. Messages that arrived meanwhile are read
-  // after this look, so the next look decides, even if it is late itself.
+  // after this look, so the next look decides, even if it is late itself. Nobody could connect.
   const Wall since = std::chrono::duration_cast<Wall>(now - looked_.value_or(now));
+  const Wall passed = rules.can_decide ? std::min(since, kLookEvery) : Wall(0);
+  to_connect_ = std::max(to_connect_ - passed, Wall(0));
   const bool late = since > kLateAfter;
   Rules at_this_look = rules;
-  if (late && !late_) at_this_look.can_decide = false;
+  if (late && !late_) {
+    at_this_look.can_decide = false;
+    to_connect_ = std::min(to_connect_ + since, kToConnect);
+  }
   late_ = late;
   looked_ = now;
-  const Wall passed = rules.can_decide ? std::min(since, kLookEvery) : Wall(0);
   for (std::uint32_t place = 0; place < silent_.size(); ++place) {
     LookAt(place, passed, at_this_look);
   }
@@ -47,7 +51,8 @@ void LossWatch::LookAt(std::uint32_t place, Wall passed, const Rules& rules) {
   if (seen.connected && state.time >= kLookEvery && !std::exchange(state.asked, true)) {
     port_->Ask(place);
   }
-  const bool over = state.deadline && state.time >= *state.deadline;
+  const bool may_come = !seen.connected && to_connect_ > Wall(0);
+  const bool over = state.deadline && state.time >= *state.deadline && !may_come;
   if (!(over && (seen.awaited || !seen.connected)) && !seen.gone) return;
   const char* what = seen.connected ? "it has not answered" : "it has had no connection";
   const std::string why = seen.gone ? std::string("its process has exited")
@@ -60,7 +65,10 @@ std::optional<LossWatch::Silence> LossWatch::Missing(std::uint32_t place) const 
   const State& state = silent_[place];
   if (!state.silent || state.time < kMissingAfter) return std::nullopt;
   Silence silence{state.time, state.connected, std::nullopt};
-  if (state.deadline) silence.left = std::max(*state.deadline - state.time, Wall(0));
+  if (state.deadline) {
+    const Wall at_least = state.connected ? Wall(0) : to_connect_;
+    silence.left = std::max(*state.deadline - state.time, at_least);
+  }
   return silence;
 }
 

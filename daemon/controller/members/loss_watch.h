@@ -4,7 +4,9 @@
 // deadline it is lost. A batch run has no deadline unless it is given one.
 //
 // Silence counts only while this process is scheduled and can decide: while its state cannot be
-// saved, its messages are not sent, and its decisions have no effect.
+// saved, its messages are not sent, and its decisions have no effect. While this process is paused
+// nobody can connect either: after a pause, who has no connection has as long as the pause was, but
+// at most kToConnect, to come back.
 //
 // Pure: the caller says what time it is. THREAD: calls do not overlap.
 #pragma once
@@ -26,6 +28,7 @@ class LossWatch {
   static constexpr Wall kLookEvery{100};
   static constexpr Wall kLateAfter{500};  // such a look follows a pause of this process
   static constexpr Wall kMissingAfter{2'000};
+  static constexpr Wall kToConnect{2'000};  // several attempts of a daemon
 
   // One place, as a look finds it.
   struct Place {
@@ -74,7 +77,8 @@ class LossWatch {
   Port* port_;
   std::vector<State> silent_;  // by place
   std::optional<Clock::time_point> looked_;
-  bool late_ = false;  // the last look was
+  bool late_ = false;   // the last look was
+  Wall to_connect_{0};  // what is left of the time that the last pauses gave
 };
 
 double WallSeconds(LossWatch::Wall time);

@@ -110,8 +110,51 @@ TEST_F(LossWatchTest, WhatArrivedDuringAPauseOfTheControllerIsHeardBeforeItDecid
   EXPECT_THAT(lost_, IsEmpty());
   watch_.Heard(0);
   places_[0] = kThere;
-  Pass(milliseconds(100));
-  EXPECT_THAT(lost_, ElementsAre(1)) << "only the one that has not come back";
+  places_[1] = kAwaited;
+  Pass(seconds(1));
+  EXPECT_THAT(lost_, IsEmpty());
+}
+
+TEST_F(LossWatchTest, AfterAPauseOneMayConnectForAsLongAsThePauseWas) {
+  const std::pair<milliseconds, milliseconds> cases[] = {
+      {milliseconds(600), milliseconds(600)}, {seconds(6), LossWatch::kToConnect}};
+  for (const auto& [pause, left] : cases) {
+    SCOPED_TRACE(pause.count());
+    lost_.clear();
+    places_[1] = kAway;
+    Pass(seconds(10));  // one look before the deadline: the first saw the silence begin
+    watch_.Look(now_ += pause, rules_);
+    ASSERT_TRUE(watch_.Missing(1));
+    EXPECT_EQ(watch_.Missing(1)->left, left);
+    Pass(left - LossWatch::kLookEvery);
+    EXPECT_THAT(lost_, IsEmpty());
+    Pass(LossWatch::kLookEvery);
+    EXPECT_THAT(lost_, ElementsAre(1));
+    Pass(seconds(1));
+  }
+}
+
+TEST_F(LossWatchTest, AProcessThatHasEndedIsLostSoonAfterAPauseAndSoIsOneThatDoesNotAnswer) {
+  places_ = {kAwaited, kAway};
+  Pass(seconds(10));
+  places_[1].gone = true;
+  watch_.Look(now_ += seconds(6), rules_);
+  EXPECT_THAT(lost_, IsEmpty());
+  Pass(LossWatch::kLookEvery);
+  EXPECT_THAT(lost_, ElementsAre(0, 1));
+}
+
+TEST_F(LossWatchTest, TimeToConnectDoesNotPassOnAFullDiskAndOneWhoseLooksAreAllLateDecides) {
+  places_[1] = kAway;
+  Pass(seconds(10));
+  watch_.Look(now_ += seconds(6), rules_);
+  rules_.can_decide = false;
+  Pass(seconds(5));
+  rules_.can_decide = true;
+  Pass(milliseconds(1'900));
+  EXPECT_THAT(lost_, IsEmpty());
+  for (int i = 0; i < 30; ++i) watch_.Look(now_ += seconds(1), rules_);
+  EXPECT_THAT(lost_, ElementsAre(1));
 }
 
 TEST_F(LossWatchTest, WithoutADeadlineOneIsMissingAndNeverLost) {

@@ -1,0 +1,90 @@
+// The order in which events leave. Method: random pushes and pops beside a sorted multimap, which
+// keeps events of one time and key in the order in which they were pushed.
+#include "emulator/engine/event_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <utility>
+
+#include "emulator/base/random.h"
+#include "tests/support/seed.h"
+
+namespace percs {
+namespace {
+
+class Both {
+ public:
+  void Push(Time time, EventKey key) {
+    const std::uint64_t data = EventData(&pushed_[pushes_++ % kObjects]);
+    queue_.Push(time, key, data);
+    model_.emplace(std::pair(time, key.value), data);
+  }
+  // Of both, which are to be the same.
+  Time Pop() {
+    const auto first = model_.begin();
+    EXPECT_EQ(queue_.next_time(), first->first.first);
+    EXPECT_EQ(queue_.next_key(), first->first.second);
+    const Event event = queue_.Pop();
+    EXPECT_EQ(event.time, first->first.first);
+    EXPECT_EQ(event.key.value, first->first.second);
+    EXPECT_EQ(event.data, first->second);
+    model_.erase(first);
+    EXPECT_EQ(queue_.empty(), model_.empty());
+    return event.time;
+  }
+  bool empty() const { return model_.empty(); }
+  std::size_t size() const { return model_.size(); }
+
+ private:
+  static constexpr std::size_t kObjects = 4096;
+  EventQueue queue_;
+  std::multimap<std::pair<Time, std::uint64_t>, std::uint64_t> model_;
+  std::size_t pushes_ = 0;
+  char pushed_[kObjects + 128];  // the queue fetches what is behind an object, too
+};
+
+EventKey Key(std::uint64_t detail) { return EventKey(EventClass::kCommand, 0, 0, detail); }
+
+TEST(EventQueueTest, EventsLeaveByTimeAndKeyNearAndFar) {
+  PERCS_TRACE_SEED();
+  RandomStream random(test::Seed(), "test/queue");
+  Both both;
+  Time now = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    if (both.empty() || random.Below(100) < 52) {
+      // Within a bucket, within a turn of the wheel, and beyond it.
+      const std::uint32_t reach[] = {200, 400'000, 3'000'000};
+      both.Push(now + random.Below(reach[random.Below(3)]), Key(random.Below(50)));
+    } else {
+      now = both.Pop();
+    }
+  }
+  while (!both.empty()) both.Pop();
+}
+
+// Crowds in one bucket, in several orders, in between which events leave and new ones take the
+// memory of those that have left.
+TEST(EventQueueTest, EventsOfACrowdLeaveInOrderToo) {
+  PERCS_TRACE_SEED();
+  RandomStream random(test::Seed(), "test/crowd");
+  Both both;
+  Time now = 0;
+  for (int round = 0; round < 60; ++round) {
+    const Time at = (now + 1024) / 512 * 512 + 512 * random.Below(3);
+    const std::uint32_t order = random.Below(4);
+    for (std::uint32_t i = 0; i < 300; ++i) {
+      const std::uint32_t details[] = {i, 300 - i, random.Below(300), i / 50 * 50};
+      both.Push(at + random.Below(order == 2 ? 512 : 1), Key(details[order]));
+      if (random.Below(4) == 0) both.Push(at + 512, Key(i));
+      if (random.Below(8) == 0) now = both.Pop();
+      if (now >= at) break;
+    }
+    const std::size_t left = random.Below(static_cast<std::uint32_t>(both.size()));
+    while (both.size() > left) now = both.Pop();
+  }
+  while (!both.empty()) both.Pop();
+}
+
+}  // namespace
+}  // namespace percs
