@@ -26,7 +26,7 @@
 namespace percs::generate {
 namespace {
 
-constexpr std::uint64_t kWindowsMax = 2'048, kPacketsMax = 20'000;
+constexpr std::uint64_t kWindowsMax = 2'048, kPacketsMax = 20'000, kAlertsMax = 200'000;
 constexpr std::uint64_t kLookEvery = 128;  // windows; looking costs more than a short window
 constexpr Time kFirstCut = 2 * kMicrosecond, kLonger = 16, kLongestPause = 200 * kMillisecond;
 constexpr std::size_t kOpenPacketsMax = 4096;
@@ -49,7 +49,8 @@ bool RunsLong(const Scenario& scenario, RunOptions options, absl::StatusOr<RunRe
   options.cancelled = [&] { return enough; };
   *result = RunScenario(scenario, options);
   if (!result->ok()) return enough;
-  return (*result)->total.packets_created > 2 * kPacketsMax;
+  const NodeStats& total = (*result)->total;
+  return total.packets_created > 2 * kPacketsMax || total.alerts_raised > kAlertsMax;
 }
 
 // Where a run has had enough windows and packets for a test; 0: it ends before that, or nothing

@@ -86,5 +86,18 @@ TEST(EventQueueTest, EventsOfACrowdLeaveInOrderToo) {
   while (!both.empty()) both.Pop();
 }
 
+// The memory of an event that has left belongs to none, or to the next one.
+TEST(EventQueueTest, EventsJoinACrowdWhileItLeaves) {
+  PERCS_TRACE_SEED();
+  RandomStream random(test::Seed(), "test/leaving");
+  Both both;
+  for (int round = 0; round < 300; ++round) {
+    const std::size_t most = 100 + random.Below(200), least = random.Below(100);
+    while (both.size() < most) both.Push(512, Key(random.Below(1000)));
+    while (both.size() > least) both.Pop();
+  }
+  while (!both.empty()) both.Pop();
+}
+
 }  // namespace
 }  // namespace percs
