@@ -58,8 +58,8 @@ BUGS = [
     bug_of(
         "what arrived during a pause of the controller is not heard before it decides",
         "daemon/controller/members/loss_watch.cc",
-        "  if (late && !late_) at_this_look.can_decide = false;",
-        "  if (!BUG && late && !late_) at_this_look.can_decide = false;"),
+        "  if (late && !late_) {",
+        "  if (!BUG && late && !late_) {"),
     bug_of(
         "a state that could not be saved is never saved again",
         "daemon/controller/controller_state.cc",

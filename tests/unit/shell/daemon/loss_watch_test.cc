@@ -116,8 +116,8 @@ TEST_F(LossWatchTest, WhatArrivedDuringAPauseOfTheControllerIsHeardBeforeItDecid
 }
 
 TEST_F(LossWatchTest, AfterAPauseOneMayConnectForAsLongAsThePauseWas) {
-  const std::pair<milliseconds, milliseconds> cases[] = {
-      {milliseconds(600), milliseconds(600)}, {seconds(6), LossWatch::kToConnect}};
+  const std::pair<milliseconds, milliseconds> cases[] = {{milliseconds(600), milliseconds(600)},
+                                                         {seconds(6), LossWatch::kToConnect}};
   for (const auto& [pause, left] : cases) {
     SCOPED_TRACE(pause.count());
     lost_.clear();
