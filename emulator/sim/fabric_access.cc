@@ -166,7 +166,7 @@ std::uint64_t Fabric::flits_moved() const {
 
 std::uint64_t Fabric::packets_delivered() const {
   std::uint64_t packets = 0;
-  for (Hub* hub : local_) packets += hub->stats().packets_delivered;
+  for (Hub* hub : local_) packets += hub->context().stats.packets_delivered;
   return packets;
 }
 

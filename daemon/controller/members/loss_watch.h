@@ -4,9 +4,9 @@
 // deadline it is lost. A batch run has no deadline unless it is given one.
 //
 // Silence counts only while this process is scheduled and can decide: while its state cannot be
-// saved, its messages are not sent, and its decisions have no effect. While this process is paused
-// nobody can connect either: after a pause, who has no connection has as long as the pause was, but
-// at most kToConnect, to come back.
+// saved, its messages are not sent, and its decisions have no effect. A daemon cannot connect while
+// this process is paused. If it has no connection after a pause, it has as long as the pause was to
+// connect, but at most kToConnect.
 //
 // Pure: the caller says what time it is. THREAD: calls do not overlap.
 #pragma once
