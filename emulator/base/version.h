@@ -6,6 +6,6 @@
 
 namespace percs {
 
-inline constexpr std::uint32_t kModelVersion = 15;
+inline constexpr std::uint32_t kModelVersion = 16;
 
 }  // namespace percs

@@ -163,7 +163,11 @@ void TreeService::Tell(ControlItem::Kind kind, CauTreeId id, NodeId hub, const T
   item.epoch = status_[id].plan->generation;
   item.problem = why;
   item.arrival = now + parameters_.management_latency;
-  if (kind == ControlItem::Kind::kTreeSet) item.plan = status_[id].plan;
+  if (kind == ControlItem::Kind::kTreeSet) {
+    item.plan = status_[id].plan;
+  } else {
+    ++work_->unfinished;  // until it has arrived; to an order to set up there is an answer
+  }
   send_(std::move(item));
 }
 

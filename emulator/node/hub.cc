@@ -436,6 +436,8 @@ absl::Status Hub::AddTree(const std::shared_ptr<const TreePlan>& plan) {
 
 void Hub::OnTreeControl(const ControlItem& item) {
   context_.last_event = context_.now;
+  // Network management counted all but kTreeSet.
+  if (item.kind != ControlItem::Kind::kTreeSet) --context_.work->unfinished;
   if (item.kind == ControlItem::Kind::kTreeReady) return cau_.Start(item.tree, item.epoch);
   if (item.kind == ControlItem::Kind::kTreeDown)
     return cau_.TakeDown(item.tree, item.epoch, item.problem);

@@ -4,20 +4,47 @@
 #include <set>
 #include <utility>
 
+#include "emulator/routing/planner.h"
 #include "fmt/format.h"
 #include "proto/scenario/commands.h"
+#include "proto/scenario/route_tables_codec.h"
 
 namespace percs::sim {
 namespace {
 
 constexpr Wall kLeast = milliseconds(50), kMost = milliseconds(900);
 
-// Names of faults are those of no others.
+// What a client asks for once at most. Names of faults and trees are those of no others.
 std::string MarkOf(const v1::JournalRecord& record) {
-  if (record.has_create_fault()) return "create " + record.create_fault().id();
-  if (record.has_delete_fault()) return "delete " + record.delete_fault();
-  return "";
+  switch (record.event_case()) {
+    case v1::JournalRecord::kCreateFault:
+      return "create " + record.create_fault().id();
+    case v1::JournalRecord::kDeleteFault:
+      return "delete " + record.delete_fault();
+    case v1::JournalRecord::kUpdateFault:
+      return "update " + record.update_fault().id();
+    case v1::JournalRecord::kCreateTree:
+      return "plant " + record.create_tree().name();
+    case v1::JournalRecord::kDeleteTree:
+      return "fell " + record.delete_tree();
+    case v1::JournalRecord::kTrace:
+      return "trace from " + record.trace().source();
+    case v1::JournalRecord::kResetFaults:
+      return "reset faults";
+    case v1::JournalRecord::kResetArbiters:
+      return "reset arbiters";
+    case v1::JournalRecord::kLoadRoutes:
+    case v1::JournalRecord::kRoutes:
+      return "load routes";
+    case v1::JournalRecord::kStop:
+      return "stop";
+    default:
+      return "";
+  }
 }
+
+// The part of a mark that is a name of the client's own.
+std::string NameIn(const std::string& mark) { return mark.substr(mark.rfind(' ') + 1); }
 
 // A daemon is lost once: who comes again is another incarnation.
 std::string CheckLosses(const std::vector<v1::JournalRecord>& records) {
@@ -31,9 +58,10 @@ std::string CheckLosses(const std::vector<v1::JournalRecord>& records) {
 
 }  // namespace
 
-Client::Client(SimulatedFabric* fabric, v1::ApplyRequest request, std::uint32_t commands)
+Client::Client(SimulatedFabric* fabric, v1::ApplyRequest request, std::uint32_t commands, bool all)
     : fabric_(fabric),
       request_(std::move(request)),
+      all_(all),
       commands_(commands),
       random_(fabric->world().random().Next(), "client") {}
 
@@ -62,7 +90,9 @@ void Client::Act(Controller& controller) {
   if (!run.ok() || (*run)->ended()) return;
   if ((*run)->state() == v1::FABRIC_STATE_PAUSED && (commands_ == 0 || random_.Below(2) == 0))
     fabric_->world().Log(fmt::format("resumed at {}", FormatTime((*run)->Resume())));
-  if (commands_ > 0) Command(**run);
+  if (commands_ == 0) return;
+  if (all_ && random_.Below(2) == 0) return AnyCommand(controller, **run);
+  Command(**run);
 }
 
 // One that died before it answered may have begun.
@@ -107,24 +137,101 @@ void Client::Command(FabricRun& run) {
   } else if (what == 6) {
     run.Snapshot({}, [](const absl::StatusOr<std::vector<NodeState>>&) {});
   } else if (what == 7 && !asked_.empty()) {
-    auto it = asked_.begin();
-    std::advance(it, random_.Below(static_cast<std::uint32_t>(asked_.size())));
-    const std::string mark = it->first;
-    const std::string id = mark.substr(mark.find(' ') + 1);
-    if (asked_.contains("delete " + id)) return;
     v1::JournalRecord record;
-    record.set_delete_fault(id);
-    Manage(run, "delete " + id, std::move(record));
+    record.set_delete_fault(AnyName());
+    Manage(run, std::move(record));
   } else if (what == 8) {
-    fabric_->network().Break(SimulatedFabric::kController,
-                             SimulatedFabric::NameOf(random_.Below(fabric_->settings().daemons)));
+    fabric_->network().Break(SimulatedFabric::kController, SimulatedFabric::NameOf(AnyDaemon()));
   }
+}
+
+std::string Client::AnyName() {
+  auto it = asked_.begin();
+  std::advance(it, random_.Below(static_cast<std::uint32_t>(asked_.size())));
+  return NameIn(it->first);
+}
+
+void Client::AnyCommand(Controller& controller, FabricRun& run) {
+  v1::JournalRecord record;
+  const Topology& topology = run.topology();
+  const auto any_hub = [&] {
+    return topology.NodeName(random_.Below(static_cast<std::uint32_t>(topology.hubs())));
+  };
+  switch (random_.Below(12)) {
+    case 0:
+      record.mutable_create_tree()->set_name(fmt::format("t{:04}x", asked_.size()));
+      record.mutable_create_tree()->set_members(random_.Below(2) ? "all" : any_hub());
+      break;
+    case 1:
+      if (asked_.empty()) return;
+      record.set_delete_tree(AnyName());
+      break;
+    case 2:
+      if (asked_.empty()) return;
+      *record.mutable_update_fault() = DrawFault(run, AnyName());
+      break;
+    case 3:
+      record.set_reset_faults(true);
+      break;
+    case 4:
+      record.set_reset_arbiters(true);
+      break;
+    case 5:
+      record.mutable_trace()->set_source(any_hub());
+      record.mutable_trace()->set_count(3);
+      break;
+    case 6:
+      return LoadRoutes(controller, run);
+    case 7:
+      return run.GetTrace([](const absl::StatusOr<std::vector<TracedPacket>>&) {});
+    case 8:
+      return run.Look([](const absl::StatusOr<std::vector<NodeState>>&) {}, [] {});
+    case 9:
+      if (const auto at = run.SetPace(random_.Below(5) * kMicrosecond); at.ok())
+        fabric_->world().Log(fmt::format("another pace from {} on", FormatTime(*at)));
+      return;
+    case 10:
+      if (v1::BreakStreamsReply reply;
+          controller.BreakStreams(SimulatedFabric::NameOf(AnyDaemon()), &reply).ok())
+        fabric_->world().Log("streams are broken by a command");
+      return;
+    default:
+      if (random_.Below(4) > 0) return;
+      record.set_stop(true);
+  }
+  Manage(run, std::move(record));
+}
+
+// Those that a planner makes for a fabric without failures: with failures they may be refused.
+void Client::LoadRoutes(Controller& controller, FabricRun& run) {
+  const TableSet tables = Planner(run.topology()).Plan(Failures());
+  v1::LoadRoutesRequest request;
+  std::vector<NodeId> nodes;
+  for (NodeId node = 0; node < run.topology().nodes(); ++node) nodes.push_back(node);
+  TablesToProto(
+      nodes, [&tables](NodeId node) { return tables[node]; }, request.mutable_tables());
+  v1::JournalRecord record;
+  const absl::Status kept = controller.KeepRoutes(request, &record);
+  const std::string mark = MarkOf(record);
+  if (!kept.ok() || asked_.contains(mark)) return;
+  --commands_;
+  asked_[mark] = false;
+  run.LoadRoutes(tables, std::move(record),
+                 [told = Told(mark)](const absl::StatusOr<LoadedRoutes>& loaded) {
+                   told(loaded.ok() ? absl::StatusOr<Time>(loaded->committed) : loaded.status());
+                 });
 }
 
 void Client::CreateFault(FabricRun& run) {
   v1::JournalRecord record;
-  v1::Fault* fault = record.mutable_create_fault();
-  fault->set_id(fmt::format("f{:04}x", asked_.size()));
+  *record.mutable_create_fault() = DrawFault(run, fmt::format("f{:04}x", asked_.size()));
+  Manage(run, std::move(record));
+}
+
+v1::Fault Client::DrawFault(const FabricRun& run, const std::string& id) {
+  v1::Fault drawn;
+  v1::Fault* fault = &drawn;
+  fault->set_id(id);
   if (random_.Below(2) == 0)
     fault->set_at(run.virtual_time() + static_cast<Time>(random_.Below(1'500'000)));
   auto* inject = fault->mutable_inject();
@@ -138,27 +245,30 @@ void Client::CreateFault(FabricRun& run) {
   inject->set_duration(static_cast<Time>(50'000 + random_.Below(1'000'000)));
   if (inject->kind() == v1::FAULT_KIND_FLAP) inject->set_period(300'000);
   if (inject->kind() == v1::FAULT_KIND_BIT_ERRORS) inject->set_flit_error_rate(0.01);
-  const std::string mark = "create " + fault->id();
-  Manage(run, mark, std::move(record));
+  return drawn;
 }
 
-void Client::Manage(FabricRun& run, const std::string& mark, v1::JournalRecord record) {
+void Client::Manage(FabricRun& run, v1::JournalRecord record) {
+  const std::string mark = MarkOf(record);
+  if (asked_.contains(mark)) return;
   --commands_;
   asked_[mark] = false;
-  const auto process = fabric_->controller_process();
-  const std::string journalled = record.has_create_fault() ? record.create_fault().id() : "";
-  run.Act(std::move(record), nullptr,
-          [this, mark, process, journalled](const absl::StatusOr<Time>& at) {
-            if (!process->alive()) return;  // nobody hears it
-            World& world = fabric_->world();
-            if (!at.ok()) return world.Log(fmt::format("{}: {}", mark, at.status().ToString()));
-            world.Log(fmt::format("{} takes effect at {}", mark, FormatTime(*at)));
-            asked_[mark] = true;
-            const std::string journal =
-                fabric_->disk().Durable(std::string(SimulatedFabric::kFolder) + "/journal");
-            if (journal.find(journalled) == std::string::npos)
-              Fail(fmt::format("\"{}\" was acknowledged, but is not on the disk", mark));
-          });
+  run.Act(std::move(record), nullptr, Told(mark));
+}
+
+std::function<void(const absl::StatusOr<Time>& at)> Client::Told(const std::string& mark) {
+  return [this, mark, process = fabric_->controller_process()](const absl::StatusOr<Time>& at) {
+    if (!process->alive()) return;  // nobody hears it
+    World& world = fabric_->world();
+    if (!at.ok()) return world.Log(fmt::format("{}: {}", mark, at.status().ToString()));
+    world.Log(fmt::format("{} takes effect at {}", mark, FormatTime(*at)));
+    asked_[mark] = true;
+    const std::string journal =
+        fabric_->disk().Durable(std::string(SimulatedFabric::kFolder) + "/journal");
+    const std::string name = NameIn(mark);
+    if (name.back() == 'x' && journal.find(name) == std::string::npos)
+      Fail(fmt::format("\"{}\" was acknowledged, but is not on the disk", mark));
+  };
 }
 
 std::uint64_t Client::acknowledged() const {

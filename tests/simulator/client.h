@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -14,8 +15,8 @@ namespace percs::sim {
 
 class Client {
  public:
-  // `commands`: how many faults it creates or deletes.
-  Client(SimulatedFabric* fabric, v1::ApplyRequest request, std::uint32_t commands);
+  // `commands`: how many faults it creates or deletes. `all`: of all kinds of commands.
+  Client(SimulatedFabric* fabric, v1::ApplyRequest request, std::uint32_t commands, bool all);
 
   // Acts now and then, until the run is over.
   void Start();
@@ -36,12 +37,22 @@ class Client {
   void Apply(Controller& controller);
   void Look(Controller& controller);
   void Command(FabricRun& run);
+  void AnyCommand(Controller& controller, FabricRun& run);
   void CreateFault(FabricRun& run);
-  void Manage(FabricRun& run, const std::string& id, v1::JournalRecord record);
+  v1::Fault DrawFault(const FabricRun& run, const std::string& id);
+  void LoadRoutes(Controller& controller, FabricRun& run);
+  std::uint32_t AnyDaemon() { return random_.Below(fabric_->settings().daemons); }
+  // Of something that it has asked for. REQUIRES: there is something.
+  std::string AnyName();
+  // Once of each kind and name.
+  void Manage(FabricRun& run, v1::JournalRecord record);
+  // Takes the answer to what has this mark.
+  std::function<void(const absl::StatusOr<Time>& at)> Told(const std::string& mark);
   void Fail(const std::string& why);
 
   SimulatedFabric* const fabric_;
   const v1::ApplyRequest request_;
+  const bool all_;
   std::uint32_t commands_;
   RandomStream random_;
   std::map<std::string, bool> asked_;  // what it asked for, and whether that was acknowledged

@@ -72,7 +72,7 @@ class History final : public Observer {
         settings_(coincidence_.Adapt(DrawSettings(random_))),
         request_(DrawRun(random_, settings_.daemons, coincidence_.longer())),
         fabric_(&world_, settings_),
-        client_(&fabric_, request_, random_.Below(12)),
+        client_(&fabric_, request_, random_.Below(12), seed % 10 == 6),
         impaired_(settings_.daemons + settings_.spares, Wall(0)),
         lost_since_(settings_.daemons, Wall(0)) {
     fabric_.network().Watch(this);

@@ -339,6 +339,33 @@ TEST(TreeService, CreatesListsAndDeletesTreesInVirtualTime) {
   EXPECT_EQ(f.trees()[*again].state, TreeState::kReady);
 }
 
+// A run once ended before its hubs knew, if a window ended then.
+TEST(TreeService, WorkIsLeftUntilTheHubsKnowThatATreeIsReadyOrGone) {
+  for (const bool short_windows : {false, true}) {
+    SCOPED_TRACE(short_windows);
+    Scenario s;
+    s.topology = {1, 1, 4, 1};
+    auto fabric = Fabric::Create(s, Placement::Single(4));
+    ASSERT_TRUE(fabric.ok());
+    Fabric& f = **fabric;
+    f.Start();
+    const auto run = [&f, short_windows] {
+      const Time window = short_windows ? 1 : f.lookahead();
+      while (!f.work_left().done()) f.RunWindow(f.NextEventTime() + window, nullptr);
+    };
+    const Time created = f.now();
+    const auto id = f.CreateTree(Over({0, 1}), created);
+    ASSERT_TRUE(id.ok()) << id.status();
+    run();
+    EXPECT_EQ(f.last_event(), created + 3 * s.parameters.management_latency);
+    const Time deleted = f.now();
+    ASSERT_TRUE(f.DeleteTree(*id, deleted).ok());
+    run();
+    EXPECT_EQ(f.last_event(), deleted + s.parameters.management_latency);
+    EXPECT_EQ(f.NextEventTime(), kNever);
+  }
+}
+
 TEST(TreeService, AScenarioWith65TreesOnOneCauIsRefused) {
   Scenario s;
   s.topology = {1, 1, 4, 1};
