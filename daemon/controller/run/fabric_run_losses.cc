@@ -171,7 +171,7 @@ absl::StatusOr<Time> FabricRun::TakeLoss(const Command& command, Time boundary) 
   RouteActions(ActionsOf(lost, topology()));
   if (message.has_process()) {
     streams_.cables.Forget(message.process());
-    manager_->outbox(message.process()).Clear();
+    ForgetPending(message.process());  // also commands, which no grant will deliver
     return boundary;
   }
   for (std::uint32_t p = 0; p < setup_.daemons(); ++p) {
