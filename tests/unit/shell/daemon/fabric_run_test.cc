@@ -269,6 +269,33 @@ TEST_F(MissingDaemonTest, ALossThatIsOnlyInTheJournalIsTakenOnce) {
   EXPECT_FALSE((*next)->ended());
 }
 
+// Else it stays undelivered, and the run ends as a deadlock.
+TEST_F(MissingDaemonTest, ACommandForADaemonThatIsLostIsForgotten) {
+  Begin();
+  run_->Pause();
+  v1::DaemonMessage report;
+  report.mutable_report()->set_next_event(1'000'000);
+  report.mutable_report()->set_unfinished(1);
+  run_->OnMessage(0, report);
+  v1::JournalRecord trace;
+  trace.mutable_trace()->set_count(1);
+  run_->Act(std::move(trace), nullptr, Into(&command_));
+  const auto undelivered = [this] {
+    v1::SavedRun saved;
+    run_->Save(&saved);
+    std::vector<int> commands;
+    for (const v1::WindowGrant& grant : saved.pending()) commands.push_back(grant.commands_size());
+    return commands;
+  };
+  EXPECT_TRUE(command_.ok()) << command_;
+  EXPECT_EQ(undelivered(), (std::vector<int>{1, 1}));
+  run_->Lose(0, "d", 5, "it is away");
+  v1::DaemonMessage known;
+  known.mutable_peer_lost()->set_process(0);
+  run_->OnMessage(1, known);
+  EXPECT_EQ(undelivered(), (std::vector<int>{0, 1}));
+}
+
 TEST_F(MissingDaemonTest, TheFailureOfAnAttemptThatWasGivenUpIsNothing) {
   Begin();
   run_->Lose(0, "d", 5, "it is away");
