@@ -337,27 +337,25 @@ void Controller::OnConfigured(const absl::Status& status) {
 void Controller::OnRunEnded() {
   const auto& result = run_->result();
   if (!result.ok()) last_error_ = std::string(result.status().message());
-  KeepResult();
   // The next controller may decide otherwise, so nobody hears of it before it is saved.
-  if (store_.is_open()) return ended_runs_.push_back({run_->number(), run_->virtual_time()});
+  if (store_.is_open())
+    return ended_runs_.push_back({run_->number(), run_->virtual_time(), ResultOfRun()});
+  finished_.Add(run_->number(), ResultOfRun());
   front_->OnRunEnded(run_->number());
 }
 
-void Controller::KeepResult() {
+absl::StatusOr<v1::GetResultReply> Controller::ResultOfRun() const {
   const auto& result = run_->result();
-  if (!result.ok()) {
-    finished_.Add(run_->number(), result.status());
-  } else {
-    v1::GetResultReply reply;
-    reply.set_run(run_->number());
-    RunResultToProto(*result, run_->topology(), reply.mutable_result());
-    reply.set_wall_seconds(run_->wall_seconds());
-    reply.set_processes(membership_.places());
-    reply.set_transport(Transport());
-    TopologyToProto(run_->topology().spec(), reply.mutable_topology());
-    BladesToProto(run_->topology().spec(), reply.mutable_blades());
-    finished_.Add(run_->number(), std::move(reply));
-  }
+  if (!result.ok()) return result.status();
+  v1::GetResultReply reply;
+  reply.set_run(run_->number());
+  RunResultToProto(*result, run_->topology(), reply.mutable_result());
+  reply.set_wall_seconds(run_->wall_seconds());
+  reply.set_processes(membership_.places());
+  reply.set_transport(Transport());
+  TopologyToProto(run_->topology().spec(), reply.mutable_topology());
+  BladesToProto(run_->topology().spec(), reply.mutable_blades());
+  return reply;
 }
 
 std::string Controller::Transport() const {
@@ -372,7 +370,17 @@ absl::StatusOr<v1::GetResultReply> Controller::Result(std::uint64_t number) cons
   if (run_ && !run_->ended() && run_->number() == number) {
     return absl::FailedPreconditionError(fmt::format("run {} has not ended yet", number));
   }
+  if (EndIsUnsaved(number) || (number == 0 && !ended_runs_.empty())) {
+    return absl::UnavailableError(
+        fmt::format("run {} has ended, but its result cannot be saved: {}",
+                    ended_runs_.back().number, std::string(storage_trouble_.message())));
+  }
   return finished_.Get(number);
+}
+
+bool Controller::EndIsUnsaved(std::uint64_t number) const {
+  return std::any_of(ended_runs_.begin(), ended_runs_.end(),
+                     [number](const EndedRun& run) { return run.number == number; });
 }
 
 absl::StatusOr<FabricRun*> Controller::ActiveRun() {

@@ -111,8 +111,10 @@ class Controller final : private DaemonPort, private LossWatch::Port {
   const FabricRun* run() const PERCS_LOCKED { return run_.get(); }
   // OK, or why virtual time is held: decisions cannot be saved.
   const absl::Status& storage() const PERCS_LOCKED { return storage_trouble_; }
-  // By number; 0: the last one that ended.
+  // By number; 0: the last one that ended. UNAVAILABLE while it is not saved: the next controller
+  // may decide otherwise.
   absl::StatusOr<v1::GetResultReply> Result(std::uint64_t number) const PERCS_LOCKED;
+  bool EndIsUnsaved(std::uint64_t number) const PERCS_LOCKED;
   absl::Status Reset() PERCS_LOCKED;
   // Where programs attach to this hub. NOT_FOUND, FAILED_PRECONDITION if its daemon is lost, as
   // ActiveRun.
@@ -139,10 +141,11 @@ class Controller final : private DaemonPort, private LossWatch::Port {
   struct EndedRun {
     std::uint64_t number;
     Time at;  // virtual
+    absl::StatusOr<v1::GetResultReply> result;
   };
   void OnRunEnded() PERCS_LOCKED;
   void JournalEnd(const EndedRun& run) PERCS_LOCKED;
-  void KeepResult() PERCS_LOCKED;
+  absl::StatusOr<v1::GetResultReply> ResultOfRun() const PERCS_LOCKED;
   // Limits of what is kept and restored.
   absl::Status OpenState();
   absl::Status OpenJournal() PERCS_LOCKED;

@@ -53,8 +53,9 @@ absl::Status Controller::OpenState() {
   fabric_kept_ = false;
   // The controller before this one died in between.
   if (!goes_on && runs_ > 0 && journal_.last_run() == runs_ && journal_.last_ended() < runs_) {
-    const auto result = Result(runs_);
-    JournalEnd({runs_, result.ok() ? result->result().virtual_time() : 0});
+    auto result = Result(runs_);
+    const Time at = result.ok() ? result->result().virtual_time() : 0;
+    JournalEnd({runs_, at, std::move(result)});
   }
   if (goes_on) {
     if (absl::Status s = TakeUp(kept->runs.back(), kept->steps); !s.ok()) return s;
@@ -75,8 +76,8 @@ void Controller::Abandon() {
 // controller.
 void Controller::HandOver() {
   const LockGuard guard(lock_.mutex());
-  has_ended_ = true;
   Keep();
+  has_ended_ = true;
   lock_.mutex().BeforeUnlock(nullptr);
   const absl::Status ending = absl::UnavailableError(fmt::format(
       "the controller is shutting down; a controller started with --state-dir {} continues the run",
@@ -163,8 +164,9 @@ void Controller::Keep() {
   fabric_kept_ = true;
   places_changed_.clear();
   begun_.reset();
-  for (const EndedRun& run : std::exchange(ended_runs_, {})) {
+  for (EndedRun& run : std::exchange(ended_runs_, {})) {
     if (status.ok()) JournalEnd(run);
+    finished_.Add(run.number, std::move(run.result));
     front_->OnRunEnded(run.number);
   }
   if (run_) {
@@ -179,14 +181,13 @@ void Controller::Keep() {
 
 // It follows the saved state, which decides what the next controller does.
 void Controller::JournalEnd(const EndedRun& run) {
-  const auto result = Result(run.number);
   v1::JournalRecord record;
   record.set_run(run.number);
   record.set_at(run.at);
-  if (result.ok()) {
-    record.mutable_end()->set_digest(result->result().digest());
+  if (run.result.ok()) {
+    record.mutable_end()->set_digest(run.result->result().digest());
   } else {
-    record.mutable_end()->set_error(std::string(result.status().message()));
+    record.mutable_end()->set_error(std::string(run.result.status().message()));
   }
   if (const absl::Status status = journal_.Append({&record, 1}); !status.ok()) {
     spdlog::error("run {}: its end could not be written to the journal: {}", run.number,
@@ -217,7 +218,7 @@ void Controller::PutNews() {
     run_->Save(&saved);
     store_.PutSaved(saved);
   }
-  for (const EndedRun& run : ended_runs_) store_.EndRun(run.number, Result(run.number));
+  for (const EndedRun& run : ended_runs_) store_.EndRun(run.number, run.result);
 }
 
 }  // namespace percs

@@ -58,10 +58,12 @@ std::string CheckLosses(const std::vector<v1::JournalRecord>& records) {
 
 }  // namespace
 
-Client::Client(SimulatedFabric* fabric, v1::ApplyRequest request, std::uint32_t commands, bool all)
+Client::Client(SimulatedFabric* fabric, v1::ApplyRequest request, std::uint32_t commands, bool all,
+               std::uint64_t after)
     : fabric_(fabric),
       request_(std::move(request)),
       all_(all),
+      after_(after),
       commands_(commands),
       random_(fabric->world().random().Next(), "client") {}
 
@@ -97,11 +99,12 @@ void Client::Act(Controller& controller) {
 
 // One that died before it answered may have begun.
 void Client::Apply(Controller& controller) {
-  if (controller.run() != nullptr) {
+  if (controller.run() != nullptr && controller.run()->number() > after_) {
     run_ = controller.run()->number();
     return;
   }
-  if (const auto before = controller.Result(0); before.ok()) run_ = before->run();
+  if (const auto before = controller.Result(0); before.ok() && before->run() > after_)
+    run_ = before->run();
   if (run_ != 0 || !controller.membership().complete()) return;
   const auto process = fabric_->controller_process();
   controller.Apply(request_, [this, process](const absl::StatusOr<v1::ApplyReply>& reply) {
@@ -115,6 +118,7 @@ void Client::Apply(Controller& controller) {
 void Client::Look(Controller& controller) {
   const FabricRun* run = controller.run();
   if (run != nullptr && run->number() == run_ && !run->ended()) return;
+  if (controller.EndIsUnsaved(run_)) return;
   auto result = controller.Result(run_);
   if (absl::IsNotFound(result.status())) {
     if (acknowledged_run_) return Fail(fmt::format("run {} was acknowledged and is gone", run_));

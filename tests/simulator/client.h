@@ -16,7 +16,9 @@ namespace percs::sim {
 class Client {
  public:
   // `commands`: how many faults it creates or deletes. `all`: of all kinds of commands.
-  Client(SimulatedFabric* fabric, v1::ApplyRequest request, std::uint32_t commands, bool all);
+  // `after`: number of the run before, 0 for none.
+  Client(SimulatedFabric* fabric, v1::ApplyRequest request, std::uint32_t commands, bool all,
+         std::uint64_t after);
 
   // Acts now and then, until the run is over.
   void Start();
@@ -53,6 +55,7 @@ class Client {
   SimulatedFabric* const fabric_;
   const v1::ApplyRequest request_;
   const bool all_;
+  const std::uint64_t after_;
   std::uint32_t commands_;
   RandomStream random_;
   std::map<std::string, bool> asked_;  // what it asked for, and whether that was acknowledged

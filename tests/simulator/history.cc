@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -25,6 +26,8 @@ using std::chrono::seconds;
 
 // Nothing new breaks after the first; at the second everything is whole; the run ends by the last.
 constexpr Wall kBreaksUntil = seconds(12), kWholeAt = seconds(40), kEndsBy = seconds(400);
+// A second run begins by then.
+constexpr Wall kSecondBy = seconds(20);
 // After something kept a daemon from answering it may take so long until it is heard.
 constexpr Wall kRecovers = seconds(2);
 // A daemon rejoins within so long, if nothing breaks meanwhile.
@@ -72,10 +75,12 @@ class History final : public Observer {
         settings_(coincidence_.Adapt(DrawSettings(random_))),
         request_(DrawRun(random_, settings_.daemons, coincidence_.longer())),
         fabric_(&world_, settings_),
-        client_(&fabric_, request_, random_.Below(12), seed % 10 == 6),
+        all_commands_(seed % 10 == 6),
         impaired_(settings_.daemons + settings_.spares, Wall(0)),
         lost_since_(settings_.daemons, Wall(0)) {
     fabric_.network().Watch(this);
+    clients_.push_back(
+        std::make_unique<Client>(&fabric_, request_, random_.Below(12), all_commands_, 0));
   }
 
   Outcome Run();
@@ -104,7 +109,8 @@ class History final : public Observer {
   void LookAtPlaces(Controller& controller);
   void LookAtTime(Controller& controller);
   void LookAtRejoins(const Controller& controller);
-  void CheckEnd();
+  bool Continue();
+  void CheckEnd(const Client& client);
   void CheckJournalledEnd(const std::vector<v1::JournalRecord>& records,
                           const absl::StatusOr<v1::GetResultReply>& result);
   void CheckDigest(const JournalledRun& run, const v1::RunResult& result);
@@ -116,8 +122,9 @@ class History final : public Observer {
   const FabricSettings settings_;
   const v1::ApplyRequest request_;
   SimulatedFabric fabric_;
-  Client client_;
-  std::vector<Wall> impaired_;  // by daemon: when it could not answer last
+  const bool all_commands_;
+  std::vector<std::unique_ptr<Client>> clients_;  // each has a run, one after the other
+  std::vector<Wall> impaired_;                    // by daemon: when it could not answer last
   bool broken_ = false;
   Wall whole_since_{0};
   std::vector<Wall> lost_since_;  // by place, if another daemon could rejoin there
@@ -271,11 +278,11 @@ void History::Plan() {
   fabric_.StartController();
   for (std::uint32_t i = 0; i < settings_.daemons + settings_.spares; ++i)
     world_.After(Span(Wall(0), milliseconds(300)), [this, i] { fabric_.StartDaemon(i); });
-  client_.Start();
+  clients_.back()->Start();
   const std::uint32_t drawn = random_.Below(8), count = coincidence_.alone() ? 0 : drawn;
   for (std::uint32_t i = 0; i < count; ++i)
     world_.After(Span(Wall(0), kBreaksUntil), [this] { BreakSomething(); });
-  world_.After(kWholeAt, [this] { client_.Finish(); });
+  world_.After(kWholeAt, [this] { clients_.back()->Finish(); });
   if (!coincidence_.any()) return;
   broken_ = true;
   coincidence_.Plan(&fabric_, {[this](std::uint32_t daemon, Wall until) { Impair(daemon, until); },
@@ -338,7 +345,7 @@ void History::Look() {
     Fail("the controller does not start: " + fabric_.refusal());
     return;
   }
-  if (!client_.failure().empty()) Fail(client_.failure());
+  if (!clients_.back()->failure().empty()) Fail(clients_.back()->failure());
   if (!fabric_.stray().empty()) Fail(fabric_.stray());
   Controller* controller = fabric_.controller();
   if (controller == nullptr) {
@@ -401,8 +408,22 @@ void History::CheckJournalledEnd(const std::vector<v1::JournalRecord>& records,
   }
 }
 
-void History::CheckEnd() {
-  if (!client_.done()) {
+// Whether there is another run to wait for.
+bool History::Continue() {
+  const Client& client = *clients_.back();
+  if (!client.done()) return true;
+  if (!all_commands_ || clients_.size() > 1 || world_.now() > kSecondBy) return false;
+  world_.Log("a second run is to begin");
+  clients_.push_back(
+      std::make_unique<Client>(&fabric_, request_, random_.Below(12), all_commands_, client.run()));
+  clients_.back()->Start();
+  for (std::uint32_t i = random_.Below(4); i > 0; --i)
+    world_.After(Span(Wall(0), seconds(5)), [this] { BreakSomething(); });
+  return true;
+}
+
+void History::CheckEnd(const Client& client) {
+  if (!client.done()) {
     const Controller* controller = fabric_.controller();
     return Fail(fmt::format("the run has not ended {:.0f} s after everything was whole again: {}",
                             (world_.now() - kWholeAt).count() / 1e9,
@@ -415,11 +436,11 @@ void History::CheckEnd() {
   if (!contents.ok()) return Fail(std::string(contents.status().message()));
   std::vector<v1::JournalRecord> records;
   for (const v1::JournalRecord& record : contents->records) {
-    if (record.run() == client_.run()) records.push_back(record);
+    if (record.run() == client.run()) records.push_back(record);
   }
-  if (const std::string why = client_.CheckJournal(records); !why.empty()) return Fail(why);
+  if (const std::string why = client.CheckJournal(records); !why.empty()) return Fail(why);
   for (const v1::JournalRecord& record : records) outcome_.rejoins += record.has_rejoin();
-  const auto& result = client_.result();
+  const auto& result = client.result();
   CheckJournalledEnd(records, result);
   if (!result.ok()) {
     const std::string why(result.status().message());
@@ -428,7 +449,7 @@ void History::CheckEnd() {
     if (!fabric_.lost_power() && !(broken_ && named)) Fail("the run failed: " + why);
     return;
   }
-  const auto run = ReadJournalledRun(SimulatedFabric::kFolder, client_.run(), fabric_.disk());
+  const auto run = ReadJournalledRun(SimulatedFabric::kFolder, client.run(), fabric_.disk());
   if (!run.ok()) return Fail(std::string(run.status().message()));
   outcome_.finished = true;
   CheckDigest(*run, result->result());
@@ -436,16 +457,18 @@ void History::CheckEnd() {
 
 Outcome History::Run() {
   Plan();
-  while (outcome_.failure.empty() && !client_.done() && world_.now() < kEndsBy && world_.Step()) {
+  while (outcome_.failure.empty() && Continue() && world_.now() < kEndsBy && world_.Step()) {
     ++outcome_.events;
     fabric_.Reap();
     Look();
   }
-  if (outcome_.failure.empty()) CheckEnd();
+  for (const auto& client : clients_) {
+    if (outcome_.failure.empty()) CheckEnd(*client);
+    outcome_.commands += client->acknowledged();
+  }
   outcome_.trace = world_.trace();
   outcome_.log = world_.log();
   outcome_.crashes = fabric_.crashes();
-  outcome_.commands = client_.acknowledged();
   return std::move(outcome_);
 }
 

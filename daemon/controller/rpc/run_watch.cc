@@ -21,7 +21,7 @@ void RunWatch::Look() {
   if (finished_ || writing_) return;
   if (last_sent_) return Refuse(absl::OkStatus());
   const FabricRun* run = controller_->run();
-  if (run && run->number() == run_ && !run->ended()) return;
+  if (run && run->number() == run_ && (!run->ended() || controller_->EndIsUnsaved(run_))) return;
   event_.Clear();
   const absl::Status status = WithinMemory("the result", [this]() PERCS_LOCKED {
     return MoveValue(controller_->Result(run_), event_.mutable_result());

@@ -50,6 +50,28 @@ TEST(VirtualTimeTest, APacePassesBetweenWindowsButNotBeyondTheNextEventOrThePaus
   EXPECT_EQ(time.Standstill(TimePhase::kEnded, kWallBegin + microseconds(700)), 0);
 }
 
+// One process has reported and the other has not: what that sends may arrive before all that is
+// known. Another pace once took effect after such an arrival.
+TEST(VirtualTimeTest, APaceDoesNotPassWhileAWindowIsOpen) {
+  WindowMaster master(2, kVirtualTimeLookahead);
+  VirtualTime time(PacedByMicroseconds(), master);
+  time.Start(kWallBegin);
+  v1::WindowReport report;
+  report.set_next_event(100);
+  ASSERT_TRUE(master.OnReport(0, report).ok());
+  ASSERT_TRUE(master.OnReport(1, report).ok());
+  master.Open(200);
+  report.set_next_event(5'000);
+  ASSERT_TRUE(master.OnReport(1, report).ok());
+  EXPECT_EQ(time.Now(TimePhase::kMoving, kWallBegin + microseconds(900)), 200);
+  EXPECT_EQ(time.SetPace(kMillisecond, TimePhase::kMoving, kWallBegin + microseconds(900)), 200);
+  report.add_peers(1);
+  report.add_batches(1);
+  report.add_arrivals(300);
+  ASSERT_TRUE(master.OnReport(0, report).ok());
+  EXPECT_EQ(time.Now(TimePhase::kMoving, kWallBegin + microseconds(901)), 300);
+}
+
 TEST(VirtualTimeTest, WhatWasSaidIsNeverTakenBack) {
   WindowMaster master(1, kVirtualTimeLookahead);
   VirtualTime time(PacedByMicroseconds(), master);
