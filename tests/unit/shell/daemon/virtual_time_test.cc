@@ -50,25 +50,26 @@ TEST(VirtualTimeTest, APacePassesBetweenWindowsButNotBeyondTheNextEventOrThePaus
   EXPECT_EQ(time.Standstill(TimePhase::kEnded, kWallBegin + microseconds(700)), 0);
 }
 
-// One process has reported and the other has not: what that sends may arrive before all that is
-// known. Another pace once took effect after such an arrival.
+// What a process sends in the window may arrive before all that is known. Another pace once took
+// effect after such an arrival.
 TEST(VirtualTimeTest, APaceDoesNotPassWhileAWindowIsOpen) {
   WindowMaster master(2, kVirtualTimeLookahead);
   VirtualTime time(PacedByMicroseconds(), master);
   time.Start(kWallBegin);
-  v1::WindowReport report;
-  report.set_next_event(100);
-  ASSERT_TRUE(master.OnReport(0, report).ok());
-  ASSERT_TRUE(master.OnReport(1, report).ok());
-  master.Open(200);
-  report.set_next_event(5'000);
-  ASSERT_TRUE(master.OnReport(1, report).ok());
+  const auto sends = [](std::uint32_t to, Time arrival) {
+    v1::WindowReport report;
+    report.set_next_event(5'000);
+    report.add_peers(to);
+    report.add_batches(1);
+    report.add_arrivals(arrival);
+    return report;
+  };
+  Report(master, 5'000);
+  ASSERT_TRUE(master.OnReport(1, sends(0, 100)).ok());
+  EXPECT_EQ(master.Open(200), std::vector<std::uint32_t>{0});
   EXPECT_EQ(time.Now(TimePhase::kMoving, kWallBegin + microseconds(900)), 200);
   EXPECT_EQ(time.SetPace(kMillisecond, TimePhase::kMoving, kWallBegin + microseconds(900)), 200);
-  report.add_peers(1);
-  report.add_batches(1);
-  report.add_arrivals(300);
-  ASSERT_TRUE(master.OnReport(0, report).ok());
+  ASSERT_TRUE(master.OnReport(0, sends(1, 300)).ok());
   EXPECT_EQ(time.Now(TimePhase::kMoving, kWallBegin + microseconds(901)), 300);
 }
 
