@@ -136,11 +136,14 @@ absl::Status LinkMesh::OnHello(LinkListener* listener, const v1::LinkHello& hell
 
 absl::Status LinkMesh::Place(LinkListener* listener, const v1::LinkHello& hello) {
   // The peer may have been configured before us, or have learned before us that a cable joins us
-  // now.
+  // now, or have the place of a lost one and be known to all but us.
+  const auto known = peers_.find(hello.process());
+  const bool new_to_us =
+      known == peers_.end() || known->second->spec().incarnation != hello.incarnation();
   const bool early = hello.run() > self_.run && (self_.run == 0 || hello.fabric() == self_.fabric);
   const bool joining = self_.run != 0 && hello.run() == self_.run &&
                        hello.fabric() == self_.fabric && hello.peer() == self_.process &&
-                       hello.process() < self_.process && !peers_.contains(hello.process());
+                       hello.process() < self_.process && new_to_us;
   if (!early && !joining) return Admit(listener, hello);
   if (waiting_.size() >= kWaitingMax) {
     return absl::ResourceExhaustedError(
