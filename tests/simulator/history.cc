@@ -131,7 +131,6 @@ class History final : public Observer {
   // Of the controller that there was at the last look: who has which place.
   const Controller* looked_at_ = nullptr;
   std::vector<std::uint64_t> owners_;
-  std::vector<bool> dialling_;           // slowly: to connect takes several steps
   std::map<std::uint64_t, Time> times_;  // by run, the latest that was seen
   // By run, place and end of the window: who was granted it.
   std::map<std::tuple<std::uint64_t, std::uint32_t, Time>, std::uint64_t> grants_;
@@ -293,20 +292,20 @@ void History::LookAtPlaces(Controller& controller) {
   const bool same = looked_at_ == &controller && owners_.size() == settings_.daemons;
   looked_at_ = &controller;
   owners_.resize(settings_.daemons);
-  dialling_.resize(settings_.daemons);
   for (std::uint32_t place = 0; place < settings_.daemons; ++place) {
     const Member* member = controller.membership().member(place);
     const std::uint64_t owner = member ? member->incarnation() : 0;
     const std::uint64_t before = std::exchange(owners_[place], owner);
     const auto daemon = fabric_.Find(before);
-    const bool dialled = dialling_[place];
-    dialling_[place] = member && daemon && !member->connected() && fabric_.daemon(*daemon)->slow();
+    // To connect takes several steps of a computation.
+    if (member && daemon && !member->connected() && fabric_.daemon(*daemon)->slow())
+      impaired_[*daemon] = std::max(impaired_[*daemon], world_.now());
     if (!same || before == 0 || before == owner) continue;
     ++outcome_.losses;
     world_.Log(fmt::format("the daemon in place {} is lost", place));
     coincidence_.OnLoss();
     // A session that has heard what a loss of power took from the state cannot continue.
-    if (!daemon || fabric_.lost_power() || dialled) continue;
+    if (!daemon || fabric_.lost_power()) continue;
     if (impaired_[*daemon] + kRecovers >= world_.now()) continue;
     Fail(fmt::format("{} was declared lost, though it could have answered since {:.3f} s",
                      SimulatedFabric::NameOf(*daemon), impaired_[*daemon].count() / 1e9));
