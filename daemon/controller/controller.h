@@ -114,6 +114,7 @@ class Controller final : private DaemonPort, private LossWatch::Port {
   // By number; 0: the last one that ended. UNAVAILABLE while it is not saved: the next controller
   // may decide otherwise.
   absl::StatusOr<v1::GetResultReply> Result(std::uint64_t number) const PERCS_LOCKED;
+  // It has ended, and that is not saved yet: no client is to hear of it.
   bool EndIsUnsaved(std::uint64_t number) const PERCS_LOCKED;
   absl::Status Reset() PERCS_LOCKED;
   // Where programs attach to this hub. NOT_FOUND, FAILED_PRECONDITION if its daemon is lost, as
@@ -145,6 +146,7 @@ class Controller final : private DaemonPort, private LossWatch::Port {
   };
   void OnRunEnded() PERCS_LOCKED;
   void JournalEnd(const EndedRun& run) PERCS_LOCKED;
+  // REQUIRES: the run has ended.
   absl::StatusOr<v1::GetResultReply> ResultOfRun() const PERCS_LOCKED;
   // Limits of what is kept and restored.
   absl::Status OpenState();

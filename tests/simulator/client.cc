@@ -217,9 +217,7 @@ void Client::LoadRoutes(Controller& controller, FabricRun& run) {
   v1::JournalRecord record;
   const absl::Status kept = controller.KeepRoutes(request, &record);
   const std::string mark = MarkOf(record);
-  if (!kept.ok() || asked_.contains(mark)) return;
-  --commands_;
-  asked_[mark] = false;
+  if (!kept.ok() || !Ask(mark)) return;
   run.LoadRoutes(tables, std::move(record),
                  [told = Told(mark)](const absl::StatusOr<LoadedRoutes>& loaded) {
                    told(loaded.ok() ? absl::StatusOr<Time>(loaded->committed) : loaded.status());
@@ -233,12 +231,11 @@ void Client::CreateFault(FabricRun& run) {
 }
 
 v1::Fault Client::DrawFault(const FabricRun& run, const std::string& id) {
-  v1::Fault drawn;
-  v1::Fault* fault = &drawn;
-  fault->set_id(id);
+  v1::Fault fault;
+  fault.set_id(id);
   if (random_.Below(2) == 0)
-    fault->set_at(run.virtual_time() + static_cast<Time>(random_.Below(1'500'000)));
-  auto* inject = fault->mutable_inject();
+    fault.set_at(run.virtual_time() + static_cast<Time>(random_.Below(1'500'000)));
+  auto* inject = fault.mutable_inject();
   const Topology& topology = run.topology();
   const NodeId node = random_.Below(static_cast<std::uint32_t>(topology.hubs()));
   inject->mutable_select()->set_in(topology.NodeName(node));
@@ -249,14 +246,18 @@ v1::Fault Client::DrawFault(const FabricRun& run, const std::string& id) {
   inject->set_duration(static_cast<Time>(50'000 + random_.Below(1'000'000)));
   if (inject->kind() == v1::FAULT_KIND_FLAP) inject->set_period(300'000);
   if (inject->kind() == v1::FAULT_KIND_BIT_ERRORS) inject->set_flit_error_rate(0.01);
-  return drawn;
+  return fault;
+}
+
+bool Client::Ask(const std::string& mark) {
+  if (!asked_.emplace(mark, false).second) return false;
+  --commands_;
+  return true;
 }
 
 void Client::Manage(FabricRun& run, v1::JournalRecord record) {
   const std::string mark = MarkOf(record);
-  if (asked_.contains(mark)) return;
-  --commands_;
-  asked_[mark] = false;
+  if (!Ask(mark)) return;
   run.Act(std::move(record), nullptr, Told(mark));
 }
 

@@ -46,6 +46,8 @@ class Client {
   std::uint32_t AnyDaemon() { return random_.Below(fabric_->settings().daemons); }
   // Of something that it has asked for. REQUIRES: there is something.
   std::string AnyName();
+  // Notes that it asks for what has this mark. False: it has done so before.
+  bool Ask(const std::string& mark);
   // Once of each kind and name.
   void Manage(FabricRun& run, v1::JournalRecord record);
   // Takes the answer to what has this mark.

@@ -79,8 +79,8 @@ class History final : public Observer {
         impaired_(settings_.daemons + settings_.spares, Wall(0)),
         lost_since_(settings_.daemons, Wall(0)) {
     fabric_.network().Watch(this);
-    clients_.push_back(
-        std::make_unique<Client>(&fabric_, request_, random_.Below(12), all_commands_, 0));
+    clients_.push_back(std::make_unique<Client>(&fabric_, request_, random_.Below(12),
+                                                all_commands_, /*after=*/0));
   }
 
   Outcome Run();
