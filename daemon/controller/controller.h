@@ -179,6 +179,7 @@ class Controller final : private DaemonPort, private LossWatch::Port {
   void SendMetricsDetail(std::uint32_t process) PERCS_LOCKED;
   v1::Peer Describe(std::uint32_t process) const PERCS_LOCKED override;
   bool Present(std::uint32_t process) const PERCS_LOCKED override;
+  bool Connected(std::uint32_t process) const PERCS_LOCKED override;
   std::optional<std::string> Missing(std::uint32_t process) const PERCS_LOCKED override;
 
   ControllerOptions options_;

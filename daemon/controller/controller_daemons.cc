@@ -69,6 +69,11 @@ bool Controller::Present(std::uint32_t process) const {
   return member != nullptr && member->ever_connected();
 }
 
+bool Controller::Connected(std::uint32_t process) const {
+  const Member* member = membership_.member(process);
+  return member != nullptr && member->connected();
+}
+
 std::optional<std::string> Controller::Missing(std::uint32_t process) const {
   const Member* member = membership_.member(process);
   const auto silence = loss_watch_.Missing(process);

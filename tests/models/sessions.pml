@@ -339,7 +339,7 @@ end:
 #ifdef NO_RETAKE
        c_taken = journal;
 #endif
-       do /* "taken again ..., before any window is granted" [T5] */
+       do /* "once, at its time in the journal, before any other command" [T5] */
        :: c_taken < journal ->
             c_taken++; c_applied++; c_sent++;
             c_bits = c_bits | (with << c_sent)

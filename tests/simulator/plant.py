@@ -84,7 +84,8 @@ BUGS = [
     bug_of(
         "commands that were journalled but not saved are forgotten by the next controller",
         "daemon/controller/run/run_commands.cc",
-        "  retaken_ = std::move(journal);",
+        "  retaken_.assign(journal.begin() + static_cast<std::ptrdiff_t>(recorded_),"
+        " journal.end());",
         "  if (!BUG) LINE"),
     bug_of(
         "steps of network management are not kept",

@@ -19,6 +19,8 @@ class DaemonPort {
   virtual v1::Peer Describe(std::uint32_t process) const = 0;
   // A daemon has the place, and a session.
   virtual bool Present(std::uint32_t process) const = 0;
+  // The session has a stream now.
+  virtual bool Connected(std::uint32_t process) const = 0;
   // For a daemon that does not answer or has no connection: its name, since when, and when it is
   // lost.
   virtual std::optional<std::string> Missing(std::uint32_t process) const = 0;

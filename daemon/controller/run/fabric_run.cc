@@ -230,7 +230,7 @@ void FabricRun::Start() {
       true;  // commands come from now on: another controller has to know that it has begun
   if (commands_.any_retaken()) {  // one before this journalled them, and could save nothing more
     time_.pace().Resume(clock_.Now(), time_.not_before());
-    Retake();
+    LeaveOutRetaken();
   }
   FollowHold();
   spdlog::info("run {}: {} hubs in {} processes, lookahead {} ({})", setup_.number,

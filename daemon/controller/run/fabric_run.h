@@ -256,10 +256,13 @@ class FabricRun {
   bool IsLost(std::uint32_t process) const { return master_.IsLost(process); }
   bool AnswersAwaited() const;
   bool busy() const { return master_.anyone_running() || AnswersAwaited(); }
+  // Those that wait.
   void TakeCommands(Time boundary);
   // Those of an earlier run that are due.
   void TakeReplay();
-  void Submit(const v1::JournalRecord& record);
+  // A command of a journal, as if it had been requested now.
+  Command Again(const v1::JournalRecord& record, bool journalled);
+  void Apply(std::list<Command> commands, Time boundary);
   absl::Status Record(const std::list<Command>& commands, Time boundary);
   void EndLeases();
   // Rows of commands. Each adds to what the daemons it concerns get with their next grants.
@@ -293,6 +296,12 @@ class FabricRun {
   absl::Status RestoreCommands(std::uint32_t process, const v1::WindowGrant& pending);
   absl::Status RepeatManager(const v1::SavedRun& saved, const std::vector<v1::ManagerStep>& steps,
                              const std::vector<v1::JournalRecord>& commands);
+  // Commands that are in the journal and not in what was saved, up to the next event.
+  void Retake();
+  // No window waits for daemons whose loss will be retaken.
+  void LeaveOutRetaken();
+  // OK, or UNAVAILABLE while there are such commands.
+  absl::Status Retaking() const;
   // Gives the daemons the actions of faults before `end`.
   void TakeFaultActions(Time end);
   void RunManager();
@@ -313,6 +322,8 @@ class FabricRun {
   void FollowHold();
   // fabric_run_losses.cc
   void BeginLoss(const v1::SavedLoss& saved);
+  void Declare(std::uint32_t process, const std::string& name, std::uint64_t incarnation,
+               const std::string& why);
   // No window waits for it any more.
   void LeaveOut(std::uint32_t process);
   void OnPeerLost(std::uint32_t process, const v1::PeerLostReply& reply);
@@ -323,8 +334,6 @@ class FabricRun {
   void BeginRejoin(std::uint32_t process);
   void OnPeerBack(std::uint32_t survivor, const v1::PeerBackReply& reply);
   void OnJoined(const v1::Ready& ready);
-  // Commands that are in the journal and not in what was saved.
-  void Retake();
   void ConfigureRejoined();
   void SubmitRejoin();
   void OnRejoinRefused(std::uint64_t attempt, const absl::Status& why);

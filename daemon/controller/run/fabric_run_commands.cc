@@ -65,6 +65,7 @@ void FabricRun::Act(v1::JournalRecord record, google::protobuf::Message* answer,
 }
 
 absl::Status FabricRun::Admit(const v1::JournalRecord& record) const {
+  if (absl::Status status = Retaking(); !status.ok()) return status;
   if (absl::Status status = CheckCommand(record, *manager_); !status.ok()) return status;
   if (!record.has_repeat()) return absl::OkStatus();
   if (phase_ != Phase::kIdle || programs_.expected()) {
@@ -76,6 +77,7 @@ absl::Status FabricRun::Admit(const v1::JournalRecord& record) const {
 }
 
 void FabricRun::LoadRoutes(TableSet tables, v1::JournalRecord record, LoadDone done) {
+  if (absl::Status status = Retaking(); !status.ok()) return done(status);
   const auto loaded = std::make_shared<LoadedRoutes>();
   Command command{std::move(record),
                   [done = std::move(done), loaded](const absl::StatusOr<Time>& at) {
@@ -90,14 +92,16 @@ void FabricRun::LoadRoutes(TableSet tables, v1::JournalRecord record, LoadDone d
 
 absl::Status FabricRun::Record(const std::list<Command>& commands, Time boundary) {
   if (commands.empty()) return absl::OkStatus();
-  PERCS_CHECK(boundary >= time_.not_before() || commands_.retaking());
+  PERCS_CHECK(boundary <= master_.next());
+  PERCS_CHECK(boundary >= time_.not_before() || commands.front().journalled);
   absl::Status status = commands_.Record(commands, boundary);
   if (status.ok()) time_.NotBefore(boundary);
   return status;
 }
 
-void FabricRun::TakeCommands(Time boundary) {
-  std::list<Command> commands = commands_.Take();
+void FabricRun::TakeCommands(Time boundary) { Apply(commands_.Take(), boundary); }
+
+void FabricRun::Apply(std::list<Command> commands, Time boundary) {
   if (absl::Status status = Record(commands, boundary); !status.ok()) {
     for (Command& command : commands) command.done(status);
     return;
@@ -113,23 +117,22 @@ void FabricRun::TakeReplay() {
   while (!commands_.replay_ended() && commands_.next_replay() <= master_.next() &&
          phase_ != Phase::kEnded) {
     const v1::JournalRecord record = commands_.TakeReplay();
-    Submit(record);
+    commands_.Add(Again(record, /*journalled=*/false));
     TakeCommands(record.at());
   }
 }
 
-// As if it had been requested now. A command that was refused then is refused now.
-void FabricRun::Submit(const v1::JournalRecord& record) {
+// A command that was refused then is refused now.
+FabricRun::Command FabricRun::Again(const v1::JournalRecord& record, bool journalled) {
   Command command{record, [this](const absl::StatusOr<Time>& at) {
                     if (at.ok()) return;
                     spdlog::info("run {}: replayed command: {}", setup_.number,
                                  std::string(at.status().message()));
                   }};
-  command.leased = commands_.retaking();
+  command.leased = command.journalled = journalled;
   // No daemon has the requests of programs of another run.
-  if (!commands_.retaking() && record.has_endpoint())
-    command.record.mutable_endpoint()->clear_process();
-  commands_.Add(std::move(command));
+  if (!journalled && record.has_endpoint()) command.record.mutable_endpoint()->clear_process();
+  return command;
 }
 
 absl::StatusOr<Time> FabricRun::TakeOnManager(const Command& command, Time boundary) {

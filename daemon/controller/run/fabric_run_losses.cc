@@ -29,6 +29,12 @@ void FabricRun::Lose(std::uint32_t process, const std::string& name, std::uint64
   AbandonRejoin(process);
   streams_.unreached.Forget(process);
   if (IsLost(process)) return TakeBack();
+  Declare(process, name, incarnation, why);
+  if (!busy()) Step();
+}
+
+void FabricRun::Declare(std::uint32_t process, const std::string& name, std::uint64_t incarnation,
+                        const std::string& why) {
   // Of a run that has ended hubs can be asked no more.
   if (phase_ == Phase::kEnded)
     return Fail(absl::UnavailableError(fmt::format("lost {}: {}", name, why)));
@@ -53,7 +59,6 @@ void FabricRun::Lose(std::uint32_t process, const std::string& name, std::uint64
   queries_.Lose(process);
   losses_.LoseSurvivor(process);
   BeginLoss(loss);
-  if (!busy()) Step();
 }
 
 void FabricRun::LeaveOut(std::uint32_t process) {
@@ -85,9 +90,17 @@ absl::Status FabricRun::Waiting() const {
   return ended() ? absl::OkStatus() : Apart();
 }
 
+// A daemon that is missing explains why others do not reach it.
 absl::Status FabricRun::Apart() const {
-  const std::string text = streams_.unreached.Text([this](std::uint32_t process) {
-    return process >= setup_.daemons() || IsLost(process) ? v1::Peer() : port_->Describe(process);
+  const auto takes_part = [this](std::uint32_t process) {
+    return process < setup_.daemons() && !IsLost(process);
+  };
+  for (const std::uint32_t process : streams_.unreached.processes()) {
+    if (!takes_part(process)) continue;
+    if (absl::Status status = WaitsFor(process); !status.ok()) return status;
+  }
+  const std::string text = streams_.unreached.Text([&](std::uint32_t process) {
+    return takes_part(process) && port_->Connected(process) ? port_->Describe(process) : v1::Peer();
   });
   if (text.empty()) return absl::OkStatus();
   return absl::UnavailableError(

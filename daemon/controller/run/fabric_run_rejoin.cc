@@ -22,7 +22,8 @@ constexpr std::chrono::milliseconds kRejoinAgain(1'000);
 }  // namespace
 
 void FabricRun::TakeBack() {
-  if (!going_on() || rejoin_.under_way() || losses_.any_declared()) return;
+  const bool first = losses_.any_declared() || commands_.any_retaken();
+  if (!going_on() || rejoin_.under_way() || first) return;
   for (const auto& [process, loss] : losses_.places()) {
     if (port_->Present(process)) return BeginRejoin(process);
   }

@@ -74,6 +74,9 @@ absl::Status FabricRun::Restore(const v1::SavedRun& saved,
   recovery_.phase = saved.phase();
   if (!commands.empty()) time_.NotBefore(commands.back().at());
   commands_.Restore(saved, std::move(commands));
+  for (const v1::JournalRecord& record : commands_.retaken()) {
+    if (record.lose().has_process()) losses_.Journalled(record.lose());
+  }
   return absl::OkStatus();
 }
 
@@ -126,7 +129,7 @@ absl::Status FabricRun::RestoreCommands(std::uint32_t p, const v1::WindowGrant& 
 
 void FabricRun::TakeUp() {
   spdlog::warn("run {}: recovered at {} of virtual time, {} commands to apply again", setup_.number,
-               FormatTime(master_.now()), commands_.retaken());
+               FormatTime(master_.now()), commands_.retaken().size());
   if (recovery_.phase == v1::SavedRun::PHASE_CONFIGURING) return;
   time_.Start(clock_.Now());
   // In a paced run commands take effect between windows, in the order of their times.
@@ -139,23 +142,42 @@ void FabricRun::TakeUp() {
   for (const Loss& loss : losses_.Take()) {
     if (!commands_.RetakesLossOf(loss.saved.process())) BeginLoss(loss.saved);
   }
-  Retake();
+  LeaveOutRetaken();
   FollowHold();
   Step();
 }
 
+// What was saved can be older than the windows before a command. Its effect on network management
+// and on hubs would not be the same before these.
 void FabricRun::Retake() {
-  for (const v1::JournalRecord& record : commands_.BeginRetake()) {
-    commands_.SkipInReplay(record);
-    if (record.has_lose() && record.lose().has_process()) {
-      const std::uint32_t process = record.lose().process();
-      losses_.Journalled(record.lose());
-      if (!IsLost(process)) LeaveOut(process);
-    }
-    Submit(record);
-    TakeCommands(record.at());
+  while (going_on() && !busy() && commands_.any_retaken() &&
+         commands_.next_retaken() <= master_.next()) {
+    const v1::JournalRecord record = commands_.TakeRetaken();
+    std::list<Command> one;
+    one.push_back(Again(record, /*journalled=*/true));
+    recovery_.touched = true;
+    Apply(std::move(one), record.at());
+    LeaveOutRetaken();
+    const v1::RejoinedDaemon& back = record.rejoin();
+    if (back.has_process() && !IsLost(back.process()) &&
+        port_->Describe(back.process()).incarnation() != back.incarnation())
+      Declare(back.process(), back.name(), back.incarnation(), "it is gone");
   }
-  commands_.EndRetake();
+}
+
+void FabricRun::LeaveOutRetaken() {
+  for (const std::uint32_t process : commands_.PlacesToLose()) {
+    if (!IsLost(process)) LeaveOut(process);
+  }
+}
+
+absl::Status FabricRun::Retaking() const {
+  if (!commands_.any_retaken()) return absl::OkStatus();
+  return absl::UnavailableError(fmt::format(
+      "run {} continues after another controller: virtual time is {}, and {} commands up to {} "
+      "take effect again first",
+      setup_.number, FormatTime(master_.now()), commands_.retaken().size(),
+      FormatTime(commands_.retaken().back().at())));
 }
 
 }  // namespace percs

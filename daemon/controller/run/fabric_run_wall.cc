@@ -32,7 +32,7 @@ void FabricRun::LeavePause() {
 // those alone.
 bool FabricRun::OnlyFaultsWait() const {
   if (!time_.pace().pacing().idle_holds || programs_.stopped() || time_.pause_at() ||
-      CommandsUndelivered() || !commands_.replay_ended())
+      CommandsUndelivered() || !commands_.replay_ended() || commands_.any_retaken())
     return false;
   WorkLeft left = master_.left();
   left.unfinished -= manager_->faults()->unfinished();
@@ -81,6 +81,7 @@ void FabricRun::Lease(const std::string& id, std::uint32_t number, std::chrono::
 }
 
 absl::StatusOr<std::chrono::milliseconds> FabricRun::Hold(const std::string& id) {
+  if (absl::Status status = Retaking(); !status.ok()) return status;
   const auto fault = faults().Get(id);
   if (!fault.ok()) return fault.status();
   return leases_.Renew(id, fault->number, clock_.Now());

@@ -27,6 +27,12 @@ constexpr std::chrono::milliseconds kTogether(1);
 
 void FabricRun::Step() {
   while (!busy() && going_on()) {
+    if (commands_.any_retaken()) {
+      Retake();
+      if (!commands_.any_retaken()) continue;
+      if (busy() || !OpenWindow()) return;
+      continue;
+    }
     if (!queries_.empty()) SendQueries();
     if (busy()) return;
     if (losses_.any_declared()) {
@@ -67,9 +73,10 @@ Standing FabricRun::CurrentStanding() const {
   standing.left = master_.left();
   standing.whole = manager_->losses().lost().empty();
   standing.has_background = setup_.scenario.has_background();
-  standing.commands_to_come = CommandsUndelivered() || !commands_.replay_ended();
+  standing.commands_to_come =
+      CommandsUndelivered() || !commands_.replay_ended() || commands_.any_retaken();
   standing.programs_expected = programs_.expected();
-  standing.programs_owe = programs_.hold();
+  standing.programs_owe = programs_.hold() && !commands_.any_retaken();
   standing.kept_open = hold_;
   standing.faults_wait = OnlyFaultsWait();
   return standing;
@@ -105,13 +112,15 @@ bool FabricRun::OpenWindow() {
                     setup_.windows_limit, FormatTime(master_.now()))));
     return false;
   }
-  const std::optional<Time>& pause_at = time_.pause_at();
+  // A pause before commands that took effect was left.
+  const std::optional<Time> pause_at = commands_.any_retaken() ? std::nullopt : time_.pause_at();
   if (pause_at && next >= *pause_at) return phase_ = Phase::kPaused, false;
   phase_ = Phase::kRunning;
   Time end = std::min(next + master_.lookahead(), policy_.next_look());
   if (pause_at) end = std::min(end, *pause_at);
   if (setup_.scenario.stop_at > 0) end = std::min(end, setup_.scenario.stop_at);
   if (!commands_.replay_ended()) end = std::min(end, commands_.next_replay());
+  if (commands_.any_retaken()) end = std::min(end, commands_.next_retaken());
   if (time_.pace().paced() &&
       !programs_.stopped()) {  // the rest is not observed, and its timers may be far away
     const auto wait = time_.pace().WaitFor(end, clock_.Now());

@@ -35,12 +35,13 @@ absl::Status RunCommands::Record(const std::list<Command>& commands, Time at) {
   if (!journal_) return absl::OkStatus();
   std::vector<v1::JournalRecord> records;
   for (const Command& command : commands) {
+    if (command.journalled) continue;
     records.push_back(command.record);
     records.back().set_run(run_);
     records.back().set_at(at);
   }
-  absl::Status status = retaking_ ? absl::OkStatus() : journal_(records);
-  if (status.ok()) recorded_ += records.size();
+  absl::Status status = records.empty() ? absl::OkStatus() : journal_(records);
+  if (status.ok()) recorded_ += commands.size();
   return status;
 }
 
@@ -56,13 +57,23 @@ bool RunCommands::RetakesLossOf(std::uint32_t process) const {
   });
 }
 
-std::vector<v1::JournalRecord> RunCommands::BeginRetake() {
-  retaking_ = true;
-  return std::exchange(retaken_, {});
+std::set<std::uint32_t> RunCommands::PlacesToLose() const {
+  std::set<std::uint32_t> lost, rejoined;
+  for (const v1::JournalRecord& record : retaken_) {
+    if (record.has_rejoin()) {
+      rejoined.insert(record.rejoin().process());
+    } else if (record.lose().has_process() && !rejoined.contains(record.lose().process())) {
+      lost.insert(record.lose().process());
+    }
+  }
+  return lost;
 }
 
-void RunCommands::SkipInReplay(const v1::JournalRecord& retaken) {
-  if (!replay_.empty() && WithoutRun(replay_.front()) == WithoutRun(retaken)) replay_.pop_front();
+v1::JournalRecord RunCommands::TakeRetaken() {
+  v1::JournalRecord record = std::move(retaken_.front());
+  retaken_.pop_front();
+  if (!replay_.empty() && WithoutRun(replay_.front()) == WithoutRun(record)) replay_.pop_front();
+  return record;
 }
 
 void RunCommands::Save(v1::SavedRun* saved) const {
@@ -87,8 +98,7 @@ absl::Status RunCommands::CheckSaved(const v1::SavedRun& saved, std::size_t jour
 void RunCommands::Restore(const v1::SavedRun& saved, std::vector<v1::JournalRecord> journal) {
   recorded_ = saved.commands();
   replay_.erase(replay_.begin(), replay_.end() - static_cast<std::ptrdiff_t>(saved.replay_left()));
-  journal.erase(journal.begin(), journal.begin() + static_cast<std::ptrdiff_t>(recorded_));
-  retaken_ = std::move(journal);
+  retaken_.assign(journal.begin() + static_cast<std::ptrdiff_t>(recorded_), journal.end());
 }
 
 }  // namespace percs

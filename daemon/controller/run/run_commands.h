@@ -9,6 +9,7 @@
 #include <functional>
 #include <list>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -28,7 +29,8 @@ class RunCommands {
     google::protobuf::Message* answer = nullptr;
     // Null: as the record says. Else the same, for what the record only names.
     std::function<absl::Status(Fabric& manager, Time at)> on_manager = nullptr;
-    bool leased = true;  // the lease that it asks for begins; false in a replay
+    bool leased = true;       // the lease that it asks for begins; false in a replay
+    bool journalled = false;  // by the controller before this one
   };
   // Makes commands durable that take effect now. An error refuses them all.
   using Journal = std::function<absl::Status(const std::vector<v1::JournalRecord>&)>;
@@ -44,7 +46,8 @@ class RunCommands {
   // Those that someone waits for: all but daemons that rejoin.
   std::list<Command> TakeAsked();
   void ForgetRejoin(std::uint32_t process);
-  // All that take effect at one time are made durable at once, before they do and are acknowledged.
+  // All that take effect at one time are made durable at once, before they do and are acknowledged,
+  // unless they are in the journal already.
   absl::Status Record(const std::list<Command>& commands, Time at);
   // How many are in the journal.
   std::uint64_t recorded() const { return recorded_; }
@@ -55,16 +58,16 @@ class RunCommands {
   Time next_replay() const { return replay_.front().at(); }
   v1::JournalRecord TakeReplay();
 
-  // --- A controller that takes over.
+  // --- A controller that takes over: what the one before journalled, but what was saved does not
+  // have, takes effect again at its time. Nothing else takes effect before all of it has.
+  const std::deque<v1::JournalRecord>& retaken() const { return retaken_; }
   bool any_retaken() const { return !retaken_.empty(); }
-  std::size_t retaken() const { return retaken_.size(); }
+  // REQUIRES: any_retaken(), also for TakeRetaken, which is not replayed as well.
+  Time next_retaken() const { return retaken_.front().at(); }
+  v1::JournalRecord TakeRetaken();
   bool RetakesLossOf(std::uint32_t process) const;
-  // Until EndRetake, Record has nothing to make durable.
-  std::vector<v1::JournalRecord> BeginRetake();
-  void EndRetake() { retaking_ = false; }
-  bool retaking() const { return retaking_; }
-  // A command that is retaken is not replayed as well.
-  void SkipInReplay(const v1::JournalRecord& retaken);
+  // Places of which the next that is retaken is a loss, not a rejoin.
+  std::set<std::uint32_t> PlacesToLose() const;
   void Save(v1::SavedRun* saved) const;
   // `journal`: the commands of the run. DATA_LOSS if what was saved is not of this journal.
   absl::Status CheckSaved(const v1::SavedRun& saved, std::size_t journalled) const;
@@ -76,8 +79,7 @@ class RunCommands {
   std::list<Command> waiting_;
   std::deque<v1::JournalRecord> replay_;
   std::uint64_t recorded_ = 0;
-  std::vector<v1::JournalRecord> retaken_;  // journalled, but not in what was saved
-  bool retaking_ = false;
+  std::deque<v1::JournalRecord> retaken_;
 };
 
 }  // namespace percs

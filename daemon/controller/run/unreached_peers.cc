@@ -23,15 +23,25 @@ std::string UnreachedPeers::Text(Describe describe) const {
   std::string text;
   std::size_t count = 0;
   for (const auto& [process, state] : by_process_) {
+    const v1::Peer near = describe(process);
+    if (near.name().empty()) continue;
     for (const v1::UnreachablePeer& peer : state.unreachable()) {
       const v1::Peer far = describe(peer.process());
       if (far.name().empty() || ++count > kListed) continue;
       text += fmt::format("{}{} does not reach {} at {} ({})", text.empty() ? "" : "; ",
-                          describe(process).name(), far.name(), far.link_address(), peer.why());
+                          near.name(), far.name(), far.link_address(), peer.why());
     }
   }
   if (count > kListed) text += fmt::format("; and {} more", count - kListed);
   return text;
+}
+
+std::set<std::uint32_t> UnreachedPeers::processes() const {
+  std::set<std::uint32_t> all;
+  for (const auto& [process, state] : by_process_) {
+    for (const v1::UnreachablePeer& peer : state.unreachable()) all.insert(peer.process());
+  }
+  return all;
 }
 
 double UnreachedPeers::longest_seconds() const {

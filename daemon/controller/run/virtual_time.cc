@@ -72,7 +72,7 @@ void VirtualTime::HoldForPrograms(bool held, Clock::time_point now) {
 
 Time VirtualTime::TakeReleased(Phase phase, Clock::time_point now) {
   const auto released = std::exchange(released_at_, std::nullopt);
-  return released ? *released : Now(phase, now);
+  return released ? std::max({*released, master_.now(), not_before_}) : Now(phase, now);
 }
 
 }  // namespace percs

@@ -269,6 +269,51 @@ TEST_F(MissingDaemonTest, ALossThatIsOnlyInTheJournalIsTakenOnce) {
   EXPECT_FALSE((*next)->ended());
 }
 
+// After a loss of power, what was saved can be many windows older than the journal.
+TEST_F(MissingDaemonTest, ACommandInTheJournalTakesEffectAgainWhenVirtualTimeGetsThere) {
+  absl::Status journal;
+  Begin(&journal);
+  v1::SavedRun saved;
+  run_->Save(&saved);
+  const auto report = [](FabricRun& run, Time next) {
+    v1::DaemonMessage message;
+    message.mutable_report()->set_next_event(next);
+    message.mutable_report()->set_unfinished(1);
+    run.OnMessage(0, message);
+  };
+  v1::JournalRecord cut;
+  cut.mutable_create_fault()->set_id("cut");
+  cut.mutable_create_fault()->set_link_down("sn0-d0-h0:LL0");
+  report(*run_, 70'000);
+  run_->Act(cut, nullptr, Into(&command_));
+  report(*run_, 300'000);
+  ASSERT_EQ(command_, absl::OkStatus());
+  ASSERT_EQ(kept_.size(), 1u);
+  ASSERT_EQ(kept_[0].at(), 125'000) << "the end of the second window";
+  v1::ApplyRequest request;
+  request.mutable_scenario()->mutable_topology()->set_drawers(1);
+  request.mutable_scenario()->mutable_topology()->set_hubs(2);
+  auto next =
+      FabricRun::Create(kRun, request, 2, &lock_, &port_, {[](const absl::Status&) {}, [] {}});
+  ASSERT_TRUE(next.ok()) << next.status();
+  ASSERT_EQ((*next)->Restore(saved, {}, kept_), absl::OkStatus());
+  (*next)->TakeUp();
+  EXPECT_FALSE((*next)->faults().Get("cut").ok());
+  EXPECT_EQ((*next)->virtual_time(), 125'000) << "commands have taken effect up to there";
+  (*next)->Act(cut, nullptr, Into(&command_));
+  EXPECT_TRUE(absl::IsUnavailable(command_)) << command_;
+  EXPECT_THAT(std::string(command_.message()), HasSubstr("1 commands up to 125ns take effect"));
+  report(**next, 100'000);
+  EXPECT_FALSE((*next)->faults().Get("cut").ok());
+  EXPECT_EQ(port_.messages.back().grant().end(), 125'000) << "no window goes beyond it";
+  report(**next, 300'000);
+  ASSERT_TRUE((*next)->faults().Get("cut").ok());
+  EXPECT_EQ((*next)->faults().Get("cut")->selected_at, 125'000);
+  (*next)->Act(cut, nullptr, Into(&command_));
+  EXPECT_FALSE(absl::IsUnavailable(command_)) << command_;
+  EXPECT_EQ(kept_.size(), 1u);
+}
+
 // Else it stays undelivered, and the run ends as a deadlock.
 TEST_F(MissingDaemonTest, ACommandForADaemonThatIsLostIsForgotten) {
   Begin();
@@ -330,6 +375,13 @@ TEST_F(MissingDaemonTest, DaemonsThatDoNotReachEachOtherAreNamedUntilTheyDo) {
   run_->RefuseWaiting();
   EXPECT_EQ(command_, run_->Waiting());
   EXPECT_FALSE(run_->ended()) << "it began with all of them";
+  port_.cut_off = 1;
+  EXPECT_TRUE(run_->Waiting().ok()) << "nobody reaches what has no connection";
+  port_.missing = 1;
+  EXPECT_THAT(std::string(run_->Waiting().message()), HasSubstr("waits for d, which is away"));
+  port_.cut_off = 0, port_.missing = std::nullopt;
+  EXPECT_TRUE(run_->Waiting().ok()) << "what it said is no longer known to be true";
+  port_.cut_off = std::nullopt;
   message.mutable_link_state()->clear_unreachable();
   run_->OnMessage(0, message);
   EXPECT_TRUE(run_->Waiting().ok());

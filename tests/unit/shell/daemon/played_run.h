@@ -31,10 +31,12 @@ class SentMessages : public DaemonPort {
     return peer;
   }
   bool Present(std::uint32_t process) const override { return absent != process; }
+  bool Connected(std::uint32_t process) const override { return cut_off != process; }
   std::optional<std::string> Missing(std::uint32_t process) const override {
     return missing == process ? std::optional<std::string>("d, which is away") : std::nullopt;
   }
   std::optional<std::uint32_t> missing;  // process that says nothing
+  std::optional<std::uint32_t> cut_off;  // process without a connection
   std::optional<std::uint32_t> absent;   // process that is gone, with no other in its place
   std::vector<v1::ControllerMessage> messages;
 };

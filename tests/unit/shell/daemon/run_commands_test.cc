@@ -83,6 +83,18 @@ TEST(RunCommandsTest, AReplayIsTakenInOrder) {
   EXPECT_TRUE(commands.replay_ended());
 }
 
+TEST(RunCommandsTest, APlaceThatIsRejoinedBeforeItIsLostAgainIsNotToBeLostYet) {
+  RunCommands commands(1, nullptr, {});
+  v1::JournalRecord back;
+  back.mutable_rejoin()->set_process(2);
+  commands.Restore({}, {LossOf(1), back, LossOf(2), LossOf(3)});
+  EXPECT_EQ(commands.PlacesToLose(), (std::set<std::uint32_t>{1, 3}));
+  commands.TakeRetaken();
+  EXPECT_EQ(commands.PlacesToLose(), (std::set<std::uint32_t>{3}));
+  commands.TakeRetaken();
+  EXPECT_EQ(commands.PlacesToLose(), (std::set<std::uint32_t>{2, 3}));
+}
+
 TEST(RunCommandsTest, AnotherControllerRetakesWhatWasJournalledAndNotSaved) {
   RunCommands before(1, [](const auto&) { return absl::OkStatus(); }, {StopAt(10), StopAt(20)});
   ASSERT_TRUE(before.Record({Silent(before.TakeReplay())}, 10).ok());
@@ -100,16 +112,15 @@ TEST(RunCommandsTest, AnotherControllerRetakesWhatWasJournalledAndNotSaved) {
   EXPECT_EQ(next.next_replay(), 20);
   EXPECT_TRUE(next.RetakesLossOf(2));
   EXPECT_FALSE(next.RetakesLossOf(1));
-  EXPECT_EQ(next.retaken(), 2u);
-  const auto retaken = next.BeginRetake();
-  EXPECT_TRUE(next.retaking());
-  EXPECT_FALSE(next.any_retaken());
-  next.SkipInReplay(retaken[0]);
+  EXPECT_EQ(next.retaken().size(), 2u);
+  EXPECT_EQ(next.next_retaken(), 20);
+  RunCommands::Command again = Silent(next.TakeRetaken());
   EXPECT_TRUE(next.replay_ended()) << "it is not replayed as well";
-  ASSERT_TRUE(next.Record({Silent(retaken[0])}, 20).ok());
+  again.journalled = true;
+  ASSERT_TRUE(next.Record({again}, 20).ok());
   EXPECT_EQ(written, 0) << "the journal has it";
-  next.EndRetake();
   EXPECT_EQ(next.recorded(), 2u);
+  EXPECT_TRUE(next.any_retaken());
   ASSERT_TRUE(next.Record({Silent(StopAt(0))}, 30).ok());
   EXPECT_EQ(written, 1);
 
