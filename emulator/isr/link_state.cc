@@ -235,6 +235,8 @@ void Isr::BeginGeneration(PortId port, std::uint32_t generation) {
   OutputPort& out = outputs_[port];
   PERCS_CHECK(!out.up && out.generation < generation);
   out.generation = generation;
+  // The peer may have returned some at this instant, before it heard of the new generation.
+  for (int v = 0; v < out.vcs; ++v) out.vc[static_cast<std::size_t>(v)].credits.Drop(generation);
   Retrain(port);
 }
 

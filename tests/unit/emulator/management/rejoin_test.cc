@@ -135,6 +135,32 @@ TEST(Rejoin, ThreadsAndProcessesDoNotShowInTheResult) {
   }
 }
 
+// At that instant another link of its neighbour also goes down. What the neighbour drops then is of
+// the hub before, and so are the credits that it returns.
+TEST(Rejoin, AtTheInstantAtWhichItsNeighbourDropsItsPackets) {
+  constexpr NodeId kHub = 2;
+  std::uint64_t dropped = 0;
+  for (int i = 0; i < 50; ++i) {
+    Scenario s;
+    s.topology = {.supernodes = 1, .drawers = 1, .hubs = 3};
+    ScriptedWorkload script;
+    for (int k = 0; k < 100; ++k) {
+      for (const NodeId from : {1u, kHub}) script.packets.push_back({1'000 * kUs, from, 0});
+    }
+    s.workload = script;
+    const Time at = 1'001 * kUs + i * kNanosecond;
+    s.faults = {SetLinkDown(0, {kHub, 0}),  // so all goes through hub 1
+                SetLinkDown(10 * kUs, {kHub, 1}), SetLinkUp(20 * kUs, {kHub, 1}),
+                SetLinkDown(at, {1, 0})};
+    RunOptions options;
+    options.commands = {Lose(at, {kHub}), Rejoin(at)};
+    const RunResult result = ResultOf(s, options);
+    EXPECT_THAT(result.violations, IsEmpty()) << FormatTime(at);
+    dropped += Dropped(result, DropReason::kLinkDown);
+  }
+  EXPECT_GT(dropped, 100u);
+}
+
 TEST(Rejoin, AtOnceWhileAPlanIsInFlightAndTwice) {
   const Scenario s = Traffic(300, true);
   // The loss is planned at 20 + 1 + 2 us, prepared 1 us later, committed at 3 us after that.
