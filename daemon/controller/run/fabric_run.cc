@@ -307,9 +307,9 @@ Time FabricRun::virtual_time() const {
 }
 
 VirtualTime::Phase FabricRun::TimePhase() const {
-  return phase_ == Phase::kPaused  ? VirtualTime::Phase::kPaused
-         : phase_ == Phase::kEnded ? VirtualTime::Phase::kEnded
-                                   : VirtualTime::Phase::kMoving;
+  if (phase_ == Phase::kEnded) return VirtualTime::Phase::kEnded;
+  if (commands_.any_retaken()) return VirtualTime::Phase::kRetaking;
+  return phase_ == Phase::kPaused ? VirtualTime::Phase::kPaused : VirtualTime::Phase::kMoving;
 }
 
 absl::StatusOr<FaultPreview> FabricRun::Preview(const FaultSpec& spec) const {

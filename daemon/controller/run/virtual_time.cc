@@ -18,10 +18,11 @@ double VirtualTime::WallSeconds(Clock::time_point now) const {
 Time VirtualTime::Standstill(Phase phase, Clock::time_point now) const {
   // No window was open when virtual time reached the pause.
   if (phase == Phase::kPaused && pause_at_) return std::max(master_.now(), *pause_at_);
-  if (!started_ || !pace_.paced() || phase == Phase::kEnded) return master_.now();
+  const bool between_windows = phase == Phase::kMoving || phase == Phase::kPaused;
+  if (!started_ || !pace_.paced() || !between_windows) return master_.now();
   if (faults_hold_at_) return *faults_hold_at_;
   if (programs_hold_at_) return std::max(master_.now(), *programs_hold_at_);
-  // What happens next is known only when all have reported.
+  // What happens next is known only when all have reported, and nothing is to be taken again.
   if (master_.anyone_running()) return master_.now();
   // Between windows there are no events, so virtual time has passed with the wall clock.
   return std::max(master_.now(),

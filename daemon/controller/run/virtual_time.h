@@ -17,7 +17,8 @@ namespace percs {
 class VirtualTime {
  public:
   using Clock = PaceKeeper::Clock;
-  enum class Phase { kMoving, kPaused, kEnded };
+  // kRetaking: commands of another controller are to take effect again.
+  enum class Phase { kMoving, kRetaking, kPaused, kEnded };
 
   // The master lives as long as this.
   VirtualTime(const Pacing& pacing, const WindowMaster& master) : master_(master), pace_(pacing) {}

@@ -48,6 +48,8 @@ TEST(VirtualTimeTest, APacePassesBetweenWindowsButNotBeyondTheNextEventOrThePaus
   EXPECT_EQ(time.Standstill(TimePhase::kMoving, kWallBegin + microseconds(700)), 300);
   EXPECT_EQ(time.Standstill(TimePhase::kPaused, kWallBegin + microseconds(100)), 300);
   EXPECT_EQ(time.Standstill(TimePhase::kEnded, kWallBegin + microseconds(700)), 0);
+  EXPECT_EQ(time.Standstill(TimePhase::kRetaking, kWallBegin + microseconds(700)), 0)
+      << "what is retaken may come before the next event";
 }
 
 // What a process sends in the window may arrive before all that is known. Another pace once took
