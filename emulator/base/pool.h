@@ -24,7 +24,9 @@ class Pool {
     const std::size_t count = next_;
     if (next_ < 256) next_ *= 2;
     chunks_.push_back(std::make_unique<T[]>(count));
-    free_.reserve(total_ += count);
+    total_ += count;
+    // All that there are may be given back. Twice the room each time: this is not to be quadratic.
+    if (free_.capacity() < total_) free_.reserve(2 * total_);
     for (std::size_t i = count; i-- > 0;) free_.push_back(&chunks_.back()[i]);
   }
   std::vector<std::unique_ptr<T[]>> chunks_;
