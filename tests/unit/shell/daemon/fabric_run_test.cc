@@ -129,6 +129,17 @@ class MissingDaemonTest : public test::PlayedRunTest {
     EXPECT_TRUE(run_->Awaits(0));
     EXPECT_FALSE(run_->Awaits(1));
   }
+  // The run in a controller that takes over, with the commands that were kept.
+  std::unique_ptr<FabricRun> Restored(const v1::SavedRun& saved,
+                                      const std::vector<v1::ManagerStep>& steps = {}) {
+    v1::ApplyRequest request;
+    OfTwoHubs(&request);
+    auto next =
+        FabricRun::Create(kRun, request, 2, &lock_, &port_, {[](const absl::Status&) {}, [] {}});
+    EXPECT_TRUE(next.ok()) << next.status();
+    EXPECT_EQ(next.value()->Restore(saved, steps, kept_), absl::OkStatus());
+    return std::move(next).value();
+  }
   FabricRun::TimeDone Into(absl::Status* answer) {
     *answer = absl::UnknownError("no answer yet");
     return [answer](absl::StatusOr<Time> at) { *answer = at.status(); };
@@ -231,14 +242,9 @@ TEST_F(MissingDaemonTest, WhatASurvivorHasAnsweredIsSavedAndFoundAgain) {
   run_->Save(&saved);
   ASSERT_EQ(saved.losses_size(), 1);
   EXPECT_EQ(saved.losses(0).accepted().at(1), 3u);
-  v1::ApplyRequest request;
-  request.mutable_scenario()->mutable_topology()->set_drawers(1);
-  request.mutable_scenario()->mutable_topology()->set_hubs(2);
-  auto next = FabricRun::Create(kRun, request, 2, &lock_, &port_, {});
-  ASSERT_TRUE(next.ok()) << next.status();
-  ASSERT_EQ((*next)->Restore(saved, run_->manager_log().new_steps(), {}), absl::OkStatus());
+  const auto next = Restored(saved, run_->manager_log().new_steps());
   v1::SavedRun again;
-  (*next)->Save(&again);
+  next->Save(&again);
   ASSERT_EQ(again.losses_size(), 1);
   EXPECT_EQ(again.losses(0).accepted().at(1), 3u);
 }
@@ -253,20 +259,14 @@ TEST_F(MissingDaemonTest, ALossThatIsOnlyInTheJournalIsTakenOnce) {
   known.mutable_peer_lost()->set_process(0);
   run_->OnMessage(1, known);
   ASSERT_EQ(kept_.size(), 1u);
-  v1::ApplyRequest request;
-  request.mutable_scenario()->mutable_topology()->set_drawers(1);
-  request.mutable_scenario()->mutable_topology()->set_hubs(2);
-  auto next =
-      FabricRun::Create(kRun, request, 2, &lock_, &port_, {[](const absl::Status&) {}, [] {}});
-  ASSERT_TRUE(next.ok()) << next.status();
-  ASSERT_EQ((*next)->Restore(saved, {}, kept_), absl::OkStatus());
+  const auto next = Restored(saved);
   port_.absent = 0;
-  (*next)->TakeUp();
-  EXPECT_TRUE((*next)->master().IsLost(0));
-  EXPECT_TRUE((*next)->DeclaredLost(0, 5));
-  EXPECT_FALSE((*next)->DeclaredLost(0, 6)) << "another one in its place";
-  EXPECT_FALSE((*next)->Awaits(0));
-  EXPECT_FALSE((*next)->ended());
+  next->TakeUp();
+  EXPECT_TRUE(next->master().IsLost(0));
+  EXPECT_TRUE(next->DeclaredLost(0, 5));
+  EXPECT_FALSE(next->DeclaredLost(0, 6)) << "another one in its place";
+  EXPECT_FALSE(next->Awaits(0));
+  EXPECT_FALSE(next->ended());
 }
 
 // After a loss of power, what was saved can be many windows older than the journal.
@@ -290,26 +290,20 @@ TEST_F(MissingDaemonTest, ACommandInTheJournalTakesEffectAgainWhenVirtualTimeGet
   ASSERT_EQ(command_, absl::OkStatus());
   ASSERT_EQ(kept_.size(), 1u);
   ASSERT_EQ(kept_[0].at(), 125'000) << "the end of the second window";
-  v1::ApplyRequest request;
-  request.mutable_scenario()->mutable_topology()->set_drawers(1);
-  request.mutable_scenario()->mutable_topology()->set_hubs(2);
-  auto next =
-      FabricRun::Create(kRun, request, 2, &lock_, &port_, {[](const absl::Status&) {}, [] {}});
-  ASSERT_TRUE(next.ok()) << next.status();
-  ASSERT_EQ((*next)->Restore(saved, {}, kept_), absl::OkStatus());
-  (*next)->TakeUp();
-  EXPECT_FALSE((*next)->faults().Get("cut").ok());
-  EXPECT_EQ((*next)->virtual_time(), 125'000) << "commands have taken effect up to there";
-  (*next)->Act(cut, nullptr, Into(&command_));
+  const auto next = Restored(saved);
+  next->TakeUp();
+  EXPECT_FALSE(next->faults().Get("cut").ok());
+  EXPECT_EQ(next->virtual_time(), 125'000) << "commands have taken effect up to there";
+  next->Act(cut, nullptr, Into(&command_));
   EXPECT_TRUE(absl::IsUnavailable(command_)) << command_;
   EXPECT_THAT(std::string(command_.message()), HasSubstr("1 commands up to 125ns take effect"));
-  report(**next, 100'000);
-  EXPECT_FALSE((*next)->faults().Get("cut").ok());
+  report(*next, 100'000);
+  EXPECT_FALSE(next->faults().Get("cut").ok());
   EXPECT_EQ(port_.messages.back().grant().end(), 125'000) << "no window goes beyond it";
-  report(**next, 300'000);
-  ASSERT_TRUE((*next)->faults().Get("cut").ok());
-  EXPECT_EQ((*next)->faults().Get("cut")->selected_at, 125'000);
-  (*next)->Act(cut, nullptr, Into(&command_));
+  report(*next, 300'000);
+  ASSERT_TRUE(next->faults().Get("cut").ok());
+  EXPECT_EQ(next->faults().Get("cut")->selected_at, 125'000);
+  next->Act(cut, nullptr, Into(&command_));
   EXPECT_FALSE(absl::IsUnavailable(command_)) << command_;
   EXPECT_EQ(kept_.size(), 1u);
 }

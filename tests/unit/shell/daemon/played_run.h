@@ -46,12 +46,15 @@ class PlayedRunTest : public ::testing::Test {
  protected:
   explicit PlayedRunTest(WallClock* clock = &WallClock::Real()) : lock_(clock) {}
   static constexpr std::uint64_t kRun = 7;
+  static void OfTwoHubs(v1::ApplyRequest* request) {
+    request->mutable_scenario()->mutable_topology()->set_drawers(1);
+    request->mutable_scenario()->mutable_topology()->set_hubs(2);
+  }
   // Up to where the daemons are ready. The first has something to do at `next`, or nothing.
   void Apply(v1::ApplyRequest request,
              FabricRun::Events events = {[](const absl::Status&) {}, [] {}},
              std::uint32_t daemons = 1, Time next = kNever) {
-    request.mutable_scenario()->mutable_topology()->set_drawers(1);
-    request.mutable_scenario()->mutable_topology()->set_hubs(2);
+    OfTwoHubs(&request);
     auto run = FabricRun::Create(kRun, request, daemons, &lock_, &port_, std::move(events));
     ASSERT_TRUE(run.ok()) << run.status();
     run_ = *std::move(run);
