@@ -68,16 +68,19 @@ class Session {
   bool changed() const { return released_ != sent_ || durable_ != received_; }
   bool sends_held_back() const { return held_back_ && released_ != sent_; }
   // State of the session, to continue it in another process: messages queue from `sent` -
-  // queue.size() + 1 on.
+  // queue.size() + 1 on, and up to `left` a stream may have taken them once they are released.
   template <class Each>
   void VisitUnacknowledged(Each each) const {
     for (const auto& message : queue_) each(*message);
   }
-  void Restore(std::uint64_t received, std::uint64_t sent,
+  std::uint64_t left() const { return port_ != nullptr ? sent_ : left_; }
+  void Restore(std::uint64_t received, std::uint64_t sent, std::uint64_t left,
                std::vector<std::unique_ptr<Out>> unacknowledged) {
-    PERCS_CHECK(sent_ == 0 && received_ == 0 && unacknowledged.size() <= sent);
+    PERCS_CHECK(sent_ == 0 && received_ == 0);
+    PERCS_CHECK(left <= sent && unacknowledged.size() <= sent);
     received_ = durable_ = received;
-    sent_ = released_ = left_ = sent;
+    sent_ = released_ = sent;
+    left_ = left;
     for (auto& message : unacknowledged) queue_.push_back(std::move(message));
   }
 
@@ -103,6 +106,8 @@ class Session {
     if (absl::Status status = Acknowledge(peer_received); !status.ok()) return status;
     port_ = port;
     unsent_ = 0;
+    // What no stream took before: from now on one may, which has to be saved first.
+    if (held_back_) released_ = std::min(released_, left_);
     Pump();
     return absl::OkStatus();
   }

@@ -45,6 +45,7 @@ void Member::Save(v1::SavedMember* saved) const {
   saved->set_ever_connected(ever_connected_);
   saved->set_received(session().received());
   saved->set_sent(session().sent());
+  saved->set_left(session().left());
   session().VisitUnacknowledged(
       [&](const v1::ControllerMessage& message) { *saved->add_unacknowledged() = message; });
 }
@@ -53,7 +54,8 @@ void Member::Restore(const v1::SavedMember& saved) {
   std::vector<std::unique_ptr<v1::ControllerMessage>> queue;
   for (const auto& message : saved.unacknowledged())
     queue.push_back(std::make_unique<v1::ControllerMessage>(message));
-  session().Restore(saved.received(), saved.sent(), std::move(queue));
+  session().Restore(saved.received(), saved.sent(), saved.has_left() ? saved.left() : saved.sent(),
+                    std::move(queue));
   ever_connected_ = saved.ever_connected();
 }
 
@@ -252,7 +254,7 @@ absl::Status Membership::Restore(
     std::uint64_t fabric, const std::vector<std::pair<std::uint32_t, v1::SavedMember>>& members) {
   fabric_ = fabric;
   for (const auto& [place, saved] : members) {
-    if (place >= places() ||
+    if (place >= places() || saved.left() > saved.sent() ||
         saved.sent() < static_cast<std::uint64_t>(saved.unacknowledged_size())) {
       return absl::DataLossError(
           fmt::format("the saved state of the daemon in place {} is invalid", place));

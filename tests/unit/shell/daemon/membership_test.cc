@@ -66,6 +66,26 @@ TEST_F(MembershipTest, APlaceIsToldWhenItIsSavedAndAtOnceFromThenOn) {
   EXPECT_THAT(told_, ElementsAre(0, 0, 0)) << "there may be no other Release";
 }
 
+TEST_F(MembershipTest, AMemberIsSavedWithWhatAStreamMayHaveTakenOfItsMessages) {
+  v1::SavedMember saved;
+  *saved.mutable_joined()->mutable_versions() = OurVersions();
+  saved.set_sent(1);
+  saved.set_left(0);
+  saved.add_unacknowledged()->set_sequence(1);
+  ASSERT_TRUE(membership_.Restore(7, {{0, saved}}).ok());
+  v1::SavedMember again;
+  membership_.member(0)->Save(&again);
+  EXPECT_EQ(again.SerializeAsString(), saved.SerializeAsString());
+
+  saved.clear_left();  // as earlier controllers saved it
+  ASSERT_TRUE(membership_.Restore(7, {{1, saved}}).ok());
+  EXPECT_EQ(membership_.member(1)->session().left(), 1u);
+
+  saved.set_left(2);
+  EXPECT_EQ(membership_.Restore(7, {{0, saved}}),
+            absl::DataLossError("the saved state of the daemon in place 0 is invalid"));
+}
+
 TEST_F(MembershipTest, WhoWaitsForAPlaceIsAnsweredWhenItIsLostOrTheControllerLeaves) {
   membership_.HoldBack();
   Join(1);

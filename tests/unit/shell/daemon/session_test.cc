@@ -135,11 +135,39 @@ TEST(SessionTest, AcknowledgingWhatWasNeverSentIsAnError) {
 // What waits to be sent has its number already, but the peer means what it heard before.
 TEST(SessionTest, APeerThatHasMoreThanARestoredSessionKnowsIsAnError) {
   Side a;
-  a.session.Restore(0, 3, {});
+  a.session.Restore(0, 3, 3, {});
   a.Say(4);
   EXPECT_EQ(a.session.Attach(&a, 4),
             absl::DataLossError("the peer acknowledges message 4, but only 3 were sent"));
   EXPECT_EQ(a.session.Attach(&a, 3), absl::OkStatus());
+}
+
+// The last that any stream took is a part of the state: a message that none took is saved as one
+// that may have left before the first stream takes it.
+TEST(SessionTest, ARestoredSessionRefusesAPeerThatHasMoreThanAStreamTook) {
+  Side a;
+  std::vector<std::unique_ptr<FlitMessage>> waiting;
+  for (std::uint64_t sequence : {3, 4}) {
+    waiting.push_back(a.session.Prepare());
+    waiting.back()->set_sequence(sequence);
+  }
+  a.session.Restore(0, 4, 3, std::move(waiting));
+  a.session.HoldBack();
+  EXPECT_EQ(a.session.left(), 3u);
+  EXPECT_EQ(a.session.Attach(&a, 4),
+            absl::DataLossError("the peer acknowledges message 4, but only 3 were sent"));
+  EXPECT_FALSE(a.session.sends_held_back());
+  ASSERT_EQ(a.session.Attach(&a, 2), absl::OkStatus());
+  a.Complete();
+  ASSERT_EQ(a.wire.size(), 1u) << "a stream took it before, and it is saved";
+  EXPECT_TRUE(a.session.sends_held_back());
+  EXPECT_EQ(a.session.left(), 4u);
+  a.session.Release();
+  ASSERT_EQ(a.wire.size(), 2u);
+  EXPECT_EQ(a.wire.back().sequence(), 4u);
+  Cut(&a);
+  EXPECT_EQ(a.session.left(), 4u);
+  EXPECT_EQ(a.session.Attach(&a, 4), absl::OkStatus());
 }
 
 TEST(SessionTest, APeerThatHasLessThanItHasAcknowledgedIsAnError) {

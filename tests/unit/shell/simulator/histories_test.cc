@@ -15,9 +15,9 @@ namespace {
 constexpr std::uint64_t kHistories = 200;
 // What the search has found, and what has been mended since, is tried here from then on.
 const std::vector<std::uint64_t> kFoundHistories = {
-    10147,    10194,    10211,    10262,    10832,    11237,   12012,   12501,
-    234,      4009543,  4058803,  4091368,  4107494,  4208177, 8147765, 12011926,
-    15013916, 15035076, 16019706, 18052815, 21005739, 22034076};
+    10147,    10194,    10211,    10262,    10832,    11237,    12012,   12501,
+    234,      4009543,  4058803,  4091368,  4107494,  4208177,  8147765, 12011926,
+    15013916, 15035076, 16019706, 18052815, 21005739, 22034076, 26033255};
 
 std::vector<std::uint64_t> Seeds() {
   std::vector<std::uint64_t> seeds = kFoundHistories;
