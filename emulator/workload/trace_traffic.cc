@@ -24,11 +24,11 @@ absl::Status TraceTraffic::Check(const TraceWorkload& workload, const Topology& 
                                  int windows) {
   // Hub 0 has as many ranks as any.
   const auto ranks = static_cast<std::uint32_t>(workload.trace.ranks.size());
-  const std::size_t here = RanksOfNode(workload.mapping, 0, ranks, topology.hubs()).size();
+  const std::size_t here = RanksOfNode(workload.mapping, 0, ranks, topology.leaves()).size();
   if (here <= static_cast<std::size_t>(windows)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       fmt::format("a trace of {} ranks puts {} on each of {} hubs; a hub has {} windows", ranks,
-                  here, topology.hubs(), windows));
+                  here, topology.leaves(), windows));
 }
 
 TraceTraffic::TraceTraffic(const TraceWorkload& workload, const Topology& topology,
@@ -38,7 +38,7 @@ TraceTraffic::TraceTraffic(const TraceWorkload& workload, const Topology& topolo
       hub_(hub),
       rank_count_(static_cast<std::uint32_t>(workload.trace.ranks.size())),
       replay_(workload,
-              RanksOfNode(workload.mapping, hub.context().node, rank_count_, topology.hubs()),
+              RanksOfNode(workload.mapping, hub.context().node, rank_count_, topology.leaves()),
               hub.context().parameters->send_overhead, hub.context().parameters->receive_overhead) {
 }
 
@@ -70,12 +70,13 @@ void TraceTraffic::NoteDone() {
 
 void TraceTraffic::SendMessage(std::uint32_t source_rank, std::uint32_t destination_rank,
                                std::uint32_t tag, std::uint64_t bytes) {
-  hub_.SendMessage({NodeOfRank(workload_.mapping, destination_rank, rank_count_, topology_.hubs()),
-                    WindowOf(source_rank), WindowOf(destination_rank), bytes, tag, false});
+  hub_.SendMessage(
+      {NodeOfRank(workload_.mapping, destination_rank, rank_count_, topology_.leaves()),
+       WindowOf(source_rank), WindowOf(destination_rank), bytes, tag, false});
 }
 
 WindowId TraceTraffic::WindowOf(std::uint32_t rank) const {
-  const std::uint32_t index = LocalIndex(workload_, rank, rank_count_, topology_.hubs());
+  const std::uint32_t index = LocalIndex(workload_, rank, rank_count_, topology_.leaves());
   const std::uint32_t per_hfi =
       static_cast<std::uint32_t>(hub_.context().parameters->windows_per_hfi);
   return static_cast<WindowId>(index % kHfisPerHub * per_hfi + index / kHfisPerHub);
@@ -85,7 +86,7 @@ std::uint32_t TraceTraffic::RankAt(NodeId node, WindowId window) const {
   const std::uint32_t per_hfi =
       static_cast<std::uint32_t>(hub_.context().parameters->windows_per_hfi);
   return RankOf(workload_, node, window % per_hfi * kHfisPerHub + window / per_hfi, rank_count_,
-                topology_.hubs());
+                topology_.leaves());
 }
 
 }  // namespace percs

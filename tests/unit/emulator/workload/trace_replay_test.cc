@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "emulator/base/random.h"
+#include "emulator/sim/run.h"
 #include "emulator/workload/goal.h"
 #include "fmt/format.h"
 #include "tests/support/seed.h"
@@ -463,6 +464,24 @@ TEST(TraceReplay, TwoStepsOfLammpsTakeTheStatedTime) {
 
 TEST(TraceReplay, FortyStepsOfLammpsTakeTheStatedTime) {
   ExpectRecordedRun("lammps-lj-32.goal.gz", 119'642, 21, 15.7);
+}
+
+// A switch without endpoints runs nothing: ranks are on those that have some.
+TEST(TraceTrafficTest, RanksAreOnTheLeavesOfAFatTree) {
+  Scenario scenario;
+  ASSERT_TRUE(scenario.topology.UseGraph({.kind = GraphSpec::Kind::kFatTree, .radix = 2}).ok());
+  scenario.parameters.lr = scenario.parameters.d = scenario.parameters.ll;
+  auto trace = ParseGoal(
+      "num_ranks 2\nrank 0 {\na: recv 64b from 1 tag 3\n}\n"
+      "rank 1 {\na: send 64b to 0 tag 3\n}\n",
+      "pair");
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  TraceWorkload workload;
+  workload.trace = *std::move(trace);
+  scenario.workload = workload;
+  const auto result = RunScenario(scenario, {});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->ranks.size(), 2u);
 }
 
 }  // namespace
