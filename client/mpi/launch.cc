@@ -206,15 +206,15 @@ absl::StatusOr<std::vector<RankPlace>> PlaceRanks(const std::string& map_by, std
   if (map_by.starts_with("node:")) {
     if (!absl::SimpleAtoi(map_by.substr(5), &per_node) || per_node == 0)
       return absl::InvalidArgumentError(fmt::format("--map-by {}: K is 1 or more", map_by));
-    if (ranks > topology.hubs() * per_node) {
+    if (ranks > topology.leaves() * per_node) {
       return absl::InvalidArgumentError(
           fmt::format("--map-by {}: {} ranks need {} hubs, and there "
                       "are {}",
-                      map_by, ranks, (ranks + per_node - 1) / per_node, topology.hubs()));
+                      map_by, ranks, (ranks + per_node - 1) / per_node, topology.leaves()));
     }
     for (std::uint32_t r = 0; r < ranks; ++r) hubs.push_back(r / per_node);
   } else if (map_by == "hub") {
-    for (std::uint32_t r = 0; r < ranks; ++r) hubs.push_back(r % topology.hubs());
+    for (std::uint32_t r = 0; r < ranks; ++r) hubs.push_back(r % topology.leaves());
   } else {
     auto named = HubsOfFile(map_by, ranks, topology);
     if (!named.ok()) return named.status();

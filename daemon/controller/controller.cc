@@ -301,8 +301,7 @@ absl::StatusOr<v1::FindHubReply> Controller::FindHub(const std::string& name) {
   const Topology& topology = (*run)->topology();
   const auto node = topology.ParseNode(name);
   if (!node.ok()) return absl::NotFoundError(node.status().message());
-  if (*node >= topology.hubs())
-    return absl::NotFoundError(fmt::format("{} is not a hub and has no windows", name));
+  if (*node >= topology.leaves()) return absl::NotFoundError(name + " has no windows");
   const std::uint32_t process = (*run)->placement().process_of_node[*node];
   const Member* member = membership_.member(process);
   if ((*run)->master().IsLost(process) || member == nullptr) {

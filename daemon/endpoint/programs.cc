@@ -38,7 +38,7 @@ absl::Status Programs::CheckRunning() const { return fabric_ ? absl::OkStatus() 
 std::vector<std::string> Programs::HubNames() const {
   std::vector<std::string> names;
   for (const NodeId node : fabric_->local_nodes()) {
-    if (node < fabric_->topology().hubs()) names.push_back(fabric_->topology().NodeName(node));
+    if (node < fabric_->topology().leaves()) names.push_back(fabric_->topology().NodeName(node));
   }
   return names;
 }
@@ -55,14 +55,15 @@ absl::StatusOr<ProgramIdentity> Programs::Admit(const v1::EndpointHello& hello) 
   }
   if (absl::Status status = CheckRunning(); !status.ok()) return status;
   const auto local = fabric_->local_nodes();
-  if (local.empty()) return absl::NotFoundError("this percsd has no hubs");
+  const auto hubs = HubNames();
+  if (hubs.empty()) return absl::NotFoundError("this percsd has no hubs with windows");
   const auto node = hello.hub().empty() ? absl::StatusOr<NodeId>(local.front())
                                         : fabric_->topology().ParseNode(hello.hub());
   if (!node.ok()) return absl::NotFoundError(node.status().message());
-  if (*node >= fabric_->topology().hubs() ||
+  if (*node >= fabric_->topology().leaves() ||
       std::find(local.begin(), local.end(), *node) == local.end()) {
-    return absl::NotFoundError(fmt::format("{} is not a hub of this percsd; it has {}", hello.hub(),
-                                           fmt::join(HubNames(), ", ")));
+    return absl::NotFoundError(fmt::format("{} is not a hub with windows of this percsd; it has {}",
+                                           hello.hub(), fmt::join(hubs, ", ")));
   }
   if (hello.job() < 1 || hello.job() > 0xffff) {
     return absl::InvalidArgumentError(fmt::format("job is {}; write 1 to 65535", hello.job()));

@@ -154,10 +154,10 @@ absl::StatusOr<mpi::JobOptions> RankJobs::Admit(const v1::BeginRanksRequest& req
   options.collective_bytes = request.collective_bytes();
   std::set<std::pair<std::uint32_t, std::uint32_t>> places;
   for (int r = 0; r < request.hubs_size(); ++r) {
-    if (request.hubs(r) >= fabric_->topology().hubs() || request.windows(r) >= kAnyWindow) {
+    if (request.hubs(r) >= fabric_->topology().leaves() || request.windows(r) >= kAnyWindow) {
       return absl::InvalidArgumentError(fmt::format("rank {} is at window {} of hub {} of {}", r,
                                                     request.windows(r), request.hubs(r),
-                                                    fabric_->topology().hubs()));
+                                                    fabric_->topology().leaves()));
     }
     options.places.push_back({request.hubs(r), static_cast<WindowId>(request.windows(r))});
     if (!places.insert({request.hubs(r), request.windows(r)}).second) {

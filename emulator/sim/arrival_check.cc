@@ -32,10 +32,10 @@ absl::Status ArrivalCheck::CheckEnd(const char* what, LinkEnd end, VcId vc, Time
 }
 
 absl::Status ArrivalCheck::CheckOperation(NodeId node, Time at, Time now) const {
-  if (node >= topology_.hubs()) {
-    return absl::InvalidArgumentError(
-        fmt::format("an operation for a window of node {}, which is not a hub; hubs are 0..{}",
-                    node, topology_.hubs() - 1));
+  if (node >= topology_.leaves()) {
+    return absl::InvalidArgumentError(fmt::format(
+        "an operation for a window of node {}, which has none; nodes 0..{} have windows", node,
+        topology_.leaves() - 1));
   }
   if (at >= now) return absl::OkStatus();
   return absl::InvalidArgumentError(

@@ -219,10 +219,12 @@ class WindowPrograms::Runner final : public WindowListener {
 
 absl::Status WindowPrograms::Check(const WindowWorkload& workload, const Topology& topology) {
   for (const WindowProgram& program : workload.programs) {
-    if (program.node >= topology.hubs()) {
-      return absl::InvalidArgumentError(
-          fmt::format("window program {} is for node {}, which is not a hub; hubs are 0..{}",
-                      program.name, program.node, topology.hubs() - 1));
+    if (program.node >= topology.leaves()) {
+      return absl::InvalidArgumentError(fmt::format(
+          "window program {} is for {}, which has no windows; {} to {} have windows", program.name,
+          program.node < topology.nodes() ? topology.NodeName(program.node)
+                                          : fmt::format("node {}", program.node),
+          topology.NodeName(0), topology.NodeName(topology.leaves() - 1)));
     }
     if (program.job == 0) {
       return absl::InvalidArgumentError(

@@ -69,10 +69,11 @@ absl::StatusOr<std::unique_ptr<FabricRun>> FabricRun::Create(std::uint64_t numbe
   auto topology = percs::Topology::Create(scenario->topology);
   if (!topology.ok()) return topology.status();
   for (const v1::JournalRecord& record : request.replay()) {
-    if (!record.has_endpoint() || record.endpoint().node() < topology->hubs()) continue;
+    if (!record.has_endpoint() || record.endpoint().node() < topology->leaves()) continue;
     return absl::InvalidArgumentError(
-        fmt::format("replay: operations for windows of node {}, which is not a hub; hubs are 0..{}",
-                    record.endpoint().node(), topology->hubs() - 1));
+        fmt::format("replay: operations for windows of node {}, which has none; nodes 0..{} have "
+                    "windows",
+                    record.endpoint().node(), topology->leaves() - 1));
   }
   std::vector<std::uint64_t> blocks(request.nodes_per_process().begin(),
                                     request.nodes_per_process().end());

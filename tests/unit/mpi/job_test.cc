@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "client/mpi/launch.h"
 #include "tests/unit/mpi/ranks.h"
 
 namespace percs::mpi {
@@ -44,6 +45,21 @@ TEST(MpiChannel, AWriterWithoutRoomIsWokenByWhatMakesRoom) {
   EXPECT_TRUE(take());
   EXPECT_FALSE(ring->MadeRoom());  // nobody waits
   EXPECT_TRUE(valid);
+}
+
+// Inner switches of a fat tree have no windows.
+TEST(MpiLaunch, RanksAreOnTheLeavesOfAFatTree) {
+  TopologySpec spec;
+  ASSERT_TRUE(spec.UseGraph({.kind = GraphSpec::Kind::kFatTree, .radix = 8}).ok());
+  const auto topology = Topology::Create(spec);
+  ASSERT_TRUE(topology.ok()) << topology.status();
+  ASSERT_EQ(topology->leaves(), 4u);
+  const auto round_robin = PlaceRanks("hub", 5, *topology, 4, 0);
+  ASSERT_TRUE(round_robin.ok()) << round_robin.status();
+  EXPECT_EQ(round_robin->at(3).hub, 3u);
+  EXPECT_EQ(round_robin->at(4).hub, 0u);
+  EXPECT_TRUE(PlaceRanks("node:2", 8, *topology, 4, 0).ok());
+  EXPECT_FALSE(PlaceRanks("node:2", 9, *topology, 4, 0).ok());
 }
 
 TEST(MpiJob, MessagesOfEverySizeComeWholeInOrderAndAtTheSameTimes) {

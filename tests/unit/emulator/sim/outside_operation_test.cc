@@ -167,5 +167,19 @@ TEST(OutsideOperation, IsRefusedInThePastAndForWhatHasNoWindows) {
   EXPECT_TRUE((*fabric)->work_left().done());
 }
 
+TEST(OutsideOperation, IsRefusedForAnInnerSwitchOfAFatTree) {
+  Scenario scenario;
+  ASSERT_TRUE(scenario.topology.UseGraph({.kind = GraphSpec::Kind::kFatTree, .radix = 4}).ok());
+  scenario.parameters.lr = scenario.parameters.d = scenario.parameters.ll;
+  const auto topology = Topology::Create(scenario.topology);
+  ASSERT_TRUE(topology.ok()) << topology.status();
+  ASSERT_EQ(topology->leaves(), 2u);
+  const auto fabric = Fabric::Create(scenario, Placement::Single(topology->nodes()));
+  ASSERT_TRUE(fabric.ok()) << fabric.status();
+  const WindowOperation reserve = Of(1, WindowOp::kReserve);
+  EXPECT_TRUE((*fabric)->Issue(1, 0, reserve, nullptr).ok());
+  EXPECT_EQ((*fabric)->Issue(2, 0, reserve, nullptr).code(), absl::StatusCode::kInvalidArgument);
+}
+
 }  // namespace
 }  // namespace percs

@@ -107,6 +107,20 @@ TEST(WindowScenarios, WhatIsWrittenWrongHasItsPlace) {
   EXPECT_THAT(error("{reserve: {}, expect: happiness}"), HasSubstr("happiness"));
 }
 
+TEST(WindowScenarios, AnInnerSwitchOfAFatTreeRunsNoProgram) {
+  const auto built = [](const std::string& hub) {
+    const auto message = ReadScenarioText(
+        "topology: {kind: fat_tree, levels: 2, radix: 8}\nworkload:\n  windows:\n  - {hub: " + hub +
+            ", steps: [{reserve: {}}]}\n",
+        "tree.yaml", ScenarioFormat::kYaml);
+    if (!message.ok()) return std::string(message.status().message());
+    return std::string(BuildScenario(*message, "").status().message());
+  };
+  EXPECT_THAT(built("l1-s3"), IsEmpty());
+  EXPECT_THAT(built("l2-s0"),
+              HasSubstr("l2-s0, which has no windows; l1-s0 to l1-s3 have windows"));
+}
+
 TEST(WindowScenarios, ResultsCrossTheWireUnchanged) {
   WindowProgramResult result;
   result.program = 3;
