@@ -123,6 +123,6 @@ enum class TimerEvent : std::uint64_t {
 inline constexpr int kOutside = 209;
 // Ports above 55 in keys of class kHfi: what is not tied to a port.
 inline constexpr int kRetransmit = 202, kTask = 203, kGoalTimer = 204, kCau = 205,
-                     kServiceArrival = 206, kServiceTimer = 207, kWindows = 208;
+                     kServiceArrival = 206, kServiceTimer = 207, kWindows = 208, kRawMessages = 209;
 
 }  // namespace percs

@@ -172,6 +172,9 @@ void Hub::DispatchTimer(const Event& event) {
     service_->OnTimer(event.data);
   } else if (event.key.port() == kWindows) {
     windows_->OnEvent(event);
+  } else if (event.key.port() == kRawMessages) {
+    raw_messages_.OnTimer();
+    if (workload_) workload_->OnBacklogShrunk();
   } else {
     workload_->OnTimer(event.data);
   }

@@ -189,7 +189,7 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   NodeContext context_;
   Isr isr_;
   Hfi hfi_;
-  RawMessages raw_messages_{&hfi_};
+  RawMessages raw_messages_{context_, &hfi_};
   MessageLayer messages_;
   Cau cau_;
   const bool has_cau_;

@@ -1,6 +1,7 @@
 // Raw messages on their way to the HFI. A long one is cut into packets piece by piece, as the send
-// queues get shorter: so what it needs of memory does not grow with its length (docs/semantics.md
-// B.3).
+// queues get shorter: so what it needs of memory does not grow with its length. Packets that the
+// HFI drops, since they have no route, enter no queue: after some of them in one instant all
+// messages wait, so what an instant needs of time is bounded (docs/semantics.md B.3).
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 
 #include "emulator/base/ids.h"
 #include "emulator/base/ring.h"
+#include "emulator/chip/node_context.h"
 #include "emulator/hfi/hfi.h"
 #include "emulator/packet/packet.h"
 
@@ -26,11 +28,14 @@ class RawMessages {
   // The next piece is cut when fewer packets wait in the send queues.
   static constexpr std::size_t kFewPackets = 128;
 
-  explicit RawMessages(Hfi* hfi) : hfi_(hfi) {}
+  // After as many packets that are dropped in one instant, messages wait.
+  static constexpr std::uint64_t kDroppedMax = 128;
+
+  RawMessages(NodeContext& context, Hfi* hfi) : context_(context), hfi_(hfi) {}
 
   // After what waits. `route`: null: as the workload's traffic is routed.
   void Send(const RawMessage& message, const RouteSetting* route) {
-    if (rests_.empty() && message.bytes <= kPieceBytes) [[likely]] {
+    if (rests_.empty() && !held_ && message.bytes <= kPieceBytes) [[likely]] {
       Cut(message, message.bytes, route ? *route : hfi_->route());
     } else {
       SendInPieces(message, route);
@@ -41,6 +46,8 @@ class RawMessages {
   std::uint64_t waiting_packets() const { return waiting_packets_; }
   // The send queues have become shorter.
   void Continue();
+  // The time in which W carries what was dropped is over.
+  void OnTimer();
 
  private:
   struct Rest {
@@ -51,10 +58,17 @@ class RawMessages {
   void Cut(const RawMessage& message, std::uint64_t bytes, const RouteSetting& route);
   void CutPiece(Rest* rest);
   void SendInPieces(const RawMessage& message, const RouteSetting* route);
+  void NoteDropped(int flits);
+  void Hold();
 
+  NodeContext& context_;
   Hfi* hfi_;
   Ring<Rest> rests_;
   std::uint64_t waiting_packets_ = 0;  // in rests_
+  bool held_ = false;                  // until OnTimer
+  Time dropped_at_ = -1;  // when the last packet was dropped, and what was dropped at that instant
+  std::uint64_t dropped_packets_ = 0;
+  std::int64_t dropped_flits_ = 0;
 };
 
 }  // namespace percs

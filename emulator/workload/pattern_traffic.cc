@@ -88,7 +88,9 @@ void PatternTraffic::OnTimer(std::uint64_t) {
 void PatternTraffic::OnBacklogShrunk() {
   if (!sending_ || workload_.load > 0) [[likely]]
     return;
-  const std::uint64_t most = workload_.outstanding;
+  const std::uint64_t most = workload_.outstanding > 0 ? workload_.outstanding
+                             : workload_.reliable      ? kOpenMessages
+                                                       : 0;
   const bool over = send_to_ > 0 && context_.now >= send_to_;
   const auto sources = static_cast<std::uint32_t>(sources_.size());
   while (!over && more() && hub_.backlog() < kBacklog && (most == 0 || sent_ < done_ + most)) {
@@ -100,7 +102,7 @@ void PatternTraffic::OnBacklogShrunk() {
 
 void PatternTraffic::OnMessageDone(NodeId, std::uint32_t, bool) {
   ++done_;
-  if (workload_.outstanding > 0) OnBacklogShrunk();
+  OnBacklogShrunk();
 }
 
 void PatternTraffic::SendOne(int from_endpoint, NodeId place) {

@@ -28,6 +28,9 @@ class PatternTraffic final : public HubWorkload {
 
  private:
   static constexpr std::size_t kBacklog = 128;
+  // Reliable messages under way where neither a load nor `outstanding` bounds them: a flow keeps
+  // all that it was given.
+  static constexpr std::uint64_t kOpenMessages = 4096;
   // Between endpoints, or between hubs: then the windows are spread over all ports of the HFIs.
   void SendOne(int from_endpoint, NodeId place);
   NodeId HubOf(NodeId place) const {

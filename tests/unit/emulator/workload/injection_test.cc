@@ -141,6 +141,21 @@ TEST(ClosedLoop, RateIsOutstandingMessagesPerRoundTrip) {
   }
 }
 
+// No acknowledgement comes back within the phase.
+TEST(ClosedLoop, WithoutALoadMessagesUnderWayAreBounded) {
+  Scenario scenario;
+  scenario.topology = {1, 1, 2, 0};
+  scenario.parameters.ll.wire = kMillisecond;
+  PatternWorkload w;
+  w.reliable = true;
+  w.load = 0;
+  w.measure = kMicrosecond;
+  scenario.workload = w;
+  const auto result = RunScenario(scenario, {});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->total.measured_bytes_offered, 2 * 4096 * w.message_bytes);
+}
+
 TEST(ClosedLoop, WhatClosesNoLoopIsRefused) {
   const auto error = [](bool reliable, double load, Injection injection,
                         std::uint64_t bytes = 2048) {

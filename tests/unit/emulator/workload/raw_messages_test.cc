@@ -57,6 +57,19 @@ TEST(RawMessages, TheNextPieceIsCutWhenFewPacketsWait) {
   EXPECT_EQ(later->total.packets_created, 4 * kPiecePackets);
 }
 
+// Takes all HFIs of `hubs` down, so that they drop what their workloads send.
+void CutOff(const std::vector<NodeId>& hubs, Scenario* s) {
+  for (const int hfi : {0, 1}) {
+    FaultSpec down;
+    down.id = hfi == 0 ? "first" : "second";
+    down.kind = FaultKind::kHfiDown;
+    down.select.in = hubs;
+    down.hfi = hfi;
+    down.at = 0;
+    s->faults.push_back(down);
+  }
+}
+
 // Hub 0 sends one after a microsecond.
 class OneLater : public HubWorkload {
  public:
@@ -79,18 +92,35 @@ class OneLater : public HubWorkload {
 TEST(RawMessages, WhatIsDroppedAtOnceIsDroppedToItsEnd) {
   Scenario s = TwoHubs(0);
   s.workload = OtherWorkload([](HubServices& hub) { return std::make_unique<OneLater>(hub); });
-  for (const int hfi : {0, 1}) {
-    FaultSpec down;
-    down.id = hfi == 0 ? "first" : "second";
-    down.kind = FaultKind::kHfiDown;
-    down.select.in = {0};
-    down.hfi = hfi;
-    down.at = 0;
-    s.faults.push_back(down);
-  }
+  CutOff({0}, &s);
   const auto result = RunScenario(s, {});
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->total.packets_created, 3 * kPiecePackets);
+  // Two pieces take W's time before the third is cut.
+  EXPECT_EQ(result->virtual_time, kMicrosecond + 2 * static_cast<Time>(kPiecePackets) *
+                                                     FlitsFor(kPacketBytesMax) *
+                                                     s.parameters.w_flit_time);
+}
+
+// Both hubs send as fast as the HFI takes messages.
+TEST(RawMessages, ASourceThatIsCutOffOffersWhatWCarries) {
+  Scenario s;
+  s.topology = {1, 1, 2, 1};
+  PatternWorkload w;
+  w.load = 0;
+  w.count = 1'000'000'000;
+  s.workload = w;
+  CutOff({0, 1}, &s);
+  s.stop_at = 10 * kMicrosecond;
+  const auto result = RunScenario(s, {});
+  ASSERT_TRUE(result.ok()) << result.status();
+  const Time packet = FlitsFor(kPacketBytesMax) * s.parameters.w_flit_time;
+  const auto carried = static_cast<std::uint64_t>(s.stop_at / packet);
+  EXPECT_GT(result->total.packets_created, 2 * carried);
+  EXPECT_LE(result->total.packets_created, 2 * (carried + 2 * RawMessages::kDroppedMax));
+  const auto split = test::SplitRun(s, test::Processes(2));
+  ASSERT_TRUE(split.ok()) << split.status();
+  EXPECT_EQ(split->digest, result->digest);
 }
 
 }  // namespace
