@@ -1,6 +1,7 @@
 #include "emulator/workload/window_programs.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "fmt/format.h"
 
@@ -40,7 +41,8 @@ class WindowPrograms::Runner final : public WindowListener {
   }
 
   void OnTimer() {
-    ++step_;
+    running_timer_ = false;
+    if (!std::exchange(pauses_, false)) ++step_;
     Run();
   }
 
@@ -74,13 +76,24 @@ class WindowPrograms::Runner final : public WindowListener {
   };
 
   void Run() {
-    while (!result_.ended && step_ < program_.steps.size() && Do(program_.steps[step_])) {
+    while (!result_.ended && step_ < program_.steps.size() && !Pauses() &&
+           Do(program_.steps[step_])) {
     }
     if (result_.ended || step_ < program_.steps.size()) return;
     result_.ended = true;
     result_.finished = hub_.context().now;
     hub_.context().last_event = hub_.context().now;
     --hub_.context().work->unfinished;
+  }
+
+  // After too many steps in one instant. Continues by itself.
+  bool Pauses() {
+    const Time now = hub_.context().now;
+    if (std::exchange(instant_, now) != now) steps_at_once_ = 0;
+    if (++steps_at_once_ <= kStepsAtOnce) return false;
+    pauses_ = running_timer_ = true;
+    hub_.SetTimer(now + kPause, timer_);
+    return true;
   }
 
   // False: it has to wait. Continues by itself.
@@ -210,8 +223,11 @@ class WindowPrograms::Runner final : public WindowListener {
   std::deque<WindowEvent> received_;
   std::uint64_t notified_ = 0, next_id_ = 1;
   WindowId window_ = kAnyWindow;
-  bool waiting_ = false;        // for the operation of this step
-  bool running_timer_ = false;  // likewise, for its timer
+  bool waiting_ = false;             // for the operation of this step
+  bool running_timer_ = false;       // likewise, for its timer
+  bool pauses_ = false;              // that timer is of a pause, not of this step
+  Time instant_ = -1;                // of the last step
+  std::uint64_t steps_at_once_ = 0;  // in that instant
   WindowProgramResult result_;
 
   friend class WindowPrograms;
@@ -264,10 +280,7 @@ void WindowPrograms::Start() {
   for (auto& runner : runners_) runner->Start();
 }
 
-void WindowPrograms::OnTimer(std::uint64_t program) {
-  runners_[program]->running_timer_ = false;
-  runners_[program]->OnTimer();
-}
+void WindowPrograms::OnTimer(std::uint64_t program) { runners_[program]->OnTimer(); }
 
 std::vector<WindowProgramResult> WindowPrograms::window_programs() const {
   std::vector<WindowProgramResult> results;

@@ -11,9 +11,12 @@ namespace percs {
 
 class WindowPrograms final : public HubWorkload {
  public:
-  // Steps of one program may take no time, and then all of them are one piece of work. Enough for
-  // the largest number of times of one step, with the step that repeats it.
+  // Enough for the largest number of times of one step, with the step that repeats it.
   static constexpr std::uint64_t kStepsMax = 2'000'000'000;
+  // Steps may take no time. After as many in one instant a program waits for kPause: else all of
+  // them would be one piece of work.
+  static constexpr std::uint64_t kStepsAtOnce = 10'000;
+  static constexpr Time kPause = 10 * kMicrosecond;
 
   // INVALID_ARGUMENT for a program of a node that is no hub, a step that repeats what is not there,
   // or more than kStepsMax steps, repeats included.

@@ -107,6 +107,26 @@ TEST(WindowScenarios, WhatIsWrittenWrongHasItsPlace) {
   EXPECT_THAT(error("{reserve: {}, expect: happiness}"), HasSubstr("happiness"));
 }
 
+// 10,003 steps, of which none takes time.
+TEST(WindowScenarios, AProgramWaitsAfterManyStepsInOneInstant) {
+  const auto finished = [](const std::string& times) {
+    const auto message = ReadScenarioText(
+        "topology: {supernodes: 1, drawers: 1, hubs: 2}\nworkload:\n  windows:\n  - hub: "
+        "sn0-d0-h0\n    steps:\n    - reserve: {}\n    - register: {address: 1MiB, bytes: 4KiB}\n"
+        "    - write: {address: 1MiB, pattern: 1}\n    - repeat: {times: " +
+            times + "}\n",
+        "steps.yaml", ScenarioFormat::kYaml);
+    EXPECT_TRUE(message.ok()) << message.status();
+    const auto result = RunScenario(*BuildScenario(*message, ""), {});
+    EXPECT_TRUE(result.ok()) << result.status();
+    EXPECT_THAT(result->violations, IsEmpty());
+    return result->window_programs[0].finished;
+  };
+  EXPECT_LT(finished("4000"), 10 * kMicrosecond);
+  EXPECT_EQ(finished("6000"), 10 * kMicrosecond);
+  EXPECT_EQ(finished("16000"), 30 * kMicrosecond);
+}
+
 TEST(WindowScenarios, AnInnerSwitchOfAFatTreeRunsNoProgram) {
   const auto built = [](const std::string& hub) {
     const auto message = ReadScenarioText(
