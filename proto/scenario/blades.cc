@@ -98,13 +98,17 @@ class ProgramBuilder {
           at + ".bytes",
           fmt::format("{} bytes are not a multiple of 16 bytes, the unit of a DMA", program.bytes));
     }
+    const std::string field = at + ".peer";
+    // Of all blades of the entry: one error is enough, and what is nearest to a name takes time.
+    program.peer = kNoNode;
+    if (errors_.HasExactly(field)) return program;
     const auto peer = topology_.ParseNode(message.peer());
-    program.peer = peer.ok() ? *peer : kNoNode;
+    if (peer.ok()) program.peer = *peer;
     if (!peer.ok()) {
-      errors_.Add(at + ".peer", MessageOf(peer.status()));
+      errors_.Add(field, MessageOf(peer.status()));
     } else if (!Reaches(*peer)) {
       errors_.Add(
-          at + ".peer",
+          field,
           *peer == node_
               ? fmt::format("{} cannot exchange with itself; write another node", message.peer())
               : fmt::format("no network joins {} and {}; attach both to a hub, or one to "

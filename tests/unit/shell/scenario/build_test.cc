@@ -509,6 +509,9 @@ TEST(Build, BladesThatCannotBeAreRefusedByName) {
   EXPECT_EQ(ErrorOf(start + "{programs: [{exchange: {peer: blade0}}]}"),
             "a.yaml:3:33: blades[0].programs[0].exchange.peer: blade0 cannot exchange with itself; "
             "write another node");
+  EXPECT_EQ(ErrorOf(start + "{count: 3, programs: [{exchange: {peer: blade9}}]}"),
+            "a.yaml:3:43: blades[0].programs[0].exchange.peer: no hub or blade is named "
+            "\"blade9\"; the nearest are blade0, blade1 or blade2");
   const std::string fault = start + "{attach: sn0-d0-h0}\nfaults:\n- {at: 1us, ";
   EXPECT_EQ(ErrorOf(fault + "spe_down: 'blade0:SPE16'}"),
             "a.yaml:5:23: faults[0].spe_down: \"blade0:SPE16\" does not name a part of a blade; "
