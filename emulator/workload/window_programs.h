@@ -18,8 +18,8 @@ class WindowPrograms final : public HubWorkload {
   static constexpr std::uint64_t kStepsAtOnce = 10'000;
   static constexpr Time kPause = 10 * kMicrosecond;
 
-  // INVALID_ARGUMENT for a program of a node that is no hub, a step that repeats what is not there,
-  // or more than kStepsMax steps, repeats included.
+  // INVALID_ARGUMENT for a program of a node without windows, a step that repeats what is not
+  // there, or more than kStepsMax steps, repeats included.
   static absl::Status Check(const WindowWorkload& workload, const Topology& topology);
 
   WindowPrograms(const WindowWorkload& workload, HubServices& hub);

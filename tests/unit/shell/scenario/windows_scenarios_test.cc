@@ -107,7 +107,7 @@ TEST(WindowScenarios, WhatIsWrittenWrongHasItsPlace) {
   EXPECT_THAT(error("{reserve: {}, expect: happiness}"), HasSubstr("happiness"));
 }
 
-// 10,003 steps, of which none takes time.
+// No step takes time, and each repetition is two steps.
 TEST(WindowScenarios, AProgramWaitsAfterManyStepsInOneInstant) {
   const auto finished = [](const std::string& times) {
     const auto message = ReadScenarioText(
