@@ -85,6 +85,31 @@ class RecoveryTest(FabricTest):
         self.assertEqual(digest, replayed["digest"])
         self.assertTrue(replayed["equal"])
 
+    def test_what_was_acknowledged_is_known_before_it_takes_effect_again(self):
+        fabric = self.open_fabric(DAEMONS, "--kill-at", "journalled:1")
+        fabric.ctl("apply", self.file, "--hold")
+        fabric.ctl("fault", "create", "mine", "--kind", "link_down", "--link", "sn0-d0-h1:LR0",
+                   check=False)
+        self.await_killed(fabric)
+        # The commit is older than the journal, and one daemon keeps virtual time from getting to
+        # the command.
+        fabric.daemons[1].send_signal(signal.SIGSTOP)
+        fabric.start_controller()
+        fabric.wait_for(lambda: fabric.status() is not None, "the next one")
+        for question in (("fault", "list"), ("fault", "get", "mine")):
+            with self.subTest(question=question):
+                done = fabric.ctl(*question, check=False)
+                if done.returncode == 0:
+                    self.assertIn("mine", done.stdout)
+                else:
+                    self.assertIn("run 1 waits for d1", done.stderr)
+        fabric.daemons[1].send_signal(signal.SIGCONT)
+        fabric.wait_for(lambda: fabric.ctl("fault", "list", check=False).returncode == 0, "faults")
+        self.assertIn("mine", fabric.ctl("fault", "list").stdout)
+        fabric.ctl("fault", "delete", "mine")
+        fabric.ctl("stop")
+        self.check_replay(fabric, fabric.result())
+
     def test_between_prepare_and_commit_while_paused_and_results_stay(self):
         # All faults 20 us later: it takes a while until it is paused.
         later = re.sub(r"at: (\d+)us", lambda at: f"at: {int(at[1]) + 20}us", SCENARIO)

@@ -146,7 +146,22 @@ void Client::Command(FabricRun& run) {
     Manage(run, std::move(record));
   } else if (what == 8) {
     fabric_->network().Break(SimulatedFabric::kController, SimulatedFabric::NameOf(AnyDaemon()));
+  } else if (what == 9) {
+    LookAtFaults(run);
   }
+}
+
+void Client::LookAtFaults(FabricRun& run) {
+  const auto process = fabric_->controller_process();
+  run.WhenRetaken([this, &run, process](const absl::Status& status) {
+    if (!status.ok() || !process->alive() || asked_.contains("reset faults")) return;
+    for (const auto& [mark, acknowledged] : asked_) {
+      const std::string name = NameIn(mark);
+      if (!acknowledged || mark != "create " + name || asked_.contains("delete " + name)) continue;
+      if (!run.faults().Get(name).ok())
+        Fail(fmt::format("fault {} was acknowledged and is gone", name));
+    }
+  });
 }
 
 std::string Client::AnyName() {

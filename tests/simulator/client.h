@@ -39,6 +39,8 @@ class Client {
   void Apply(Controller& controller);
   void Look(Controller& controller);
   void Command(FabricRun& run);
+  // The faults whose creation was acknowledged are there, whatever happened since.
+  void LookAtFaults(FabricRun& run);
   void AnyCommand(Controller& controller, FabricRun& run);
   void CreateFault(FabricRun& run);
   v1::Fault DrawFault(const FabricRun& run, const std::string& id);

@@ -139,7 +139,7 @@ Reactor* ControlService::Handlers::HoldFault(Context* context, const v1::HoldFau
 Reactor* ControlService::Handlers::ListFaults(Context* context,
                                               const v1::ListFaultsRequest* request,
                                               v1::ListFaultsReply* reply) {
-  return ServeRun(context, [&](FabricRun* run, const CallPtr& call) -> absl::Status {
+  return ServeKnown(context, [=](FabricRun* run, const CallPtr& call) -> absl::Status {
     if (request->id().empty()) {
       return percs::ListFaults(run->faults(), *request, run->topology(), run->virtual_time(),
                                reply);
@@ -170,7 +170,7 @@ Reactor* ControlService::Handlers::ListFaults(Context* context,
 Reactor* ControlService::Handlers::PreviewFault(Context* context,
                                                 const v1::PreviewFaultRequest* request,
                                                 v1::PreviewFaultReply* reply) {
-  return ServeRun(context, [&](FabricRun* run, const CallPtr&) -> absl::Status {
+  return ServeKnown(context, [=](FabricRun* run, const CallPtr&) -> absl::Status {
     const auto spec = BuildFaultSpec(request->fault(), run->topology());
     if (!spec.ok()) return spec.status();
     const auto preview = run->Preview(*spec);

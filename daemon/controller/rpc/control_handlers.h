@@ -44,6 +44,16 @@ class Call : public std::enable_shared_from_this<Call> {
       }));
     };
   }
+  // The method goes on when what this returns is called: `act` gives the answer then, if the status
+  // is OK, as a method does.
+  template <typename Act>
+  auto Continue(Act act) {
+    later_ = true;
+    return [call = shared_from_this(), act = std::move(act)](const absl::Status& may) {
+      call->later_ = false;
+      call->Return(may.ok() ? WithinMemory("the answer", [&] { return act(call); }) : may);
+    };
+  }
   // The method has returned `status`: that is the answer, unless one comes later. An error after
   // Then is the answer if what Then returned was not kept.
   void Return(const absl::Status& status) {
@@ -185,7 +195,18 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
       return run.ok() ? act(*run, call) : run.status();
     });
   }
-  // The same for commands, which need a run in progress. Errors as MayCommand.
+  // The same for questions about what network management knows, which includes every command that
+  // was acknowledged, by an earlier controller too. `act` may be called when the method has
+  // returned; request and reply are still there. Errors also as WhenRetaken.
+  template <typename Act>
+  Reactor* ServeKnown(Context* context, Act act) {
+    return ServeRun(context, [&](FabricRun* run, const CallPtr& call) -> absl::Status {
+      run->WhenRetaken(call->Continue(
+          [run, act = std::move(act)](const CallPtr& known) { return act(run, known); }));
+      return absl::OkStatus();
+    });
+  }
+  // The same as ServeRun for commands, which need a run in progress. Errors as MayCommand.
   template <typename Act>
   Reactor* ServeActive(Context* context, Act act) {
     return ServeRun(context, [&](FabricRun* run, const CallPtr& call) PERCS_LOCKED -> absl::Status {

@@ -110,7 +110,7 @@ Reactor* ControlService::Handlers::ListLinks(Context* context, const v1::ListLin
 
 Reactor* ControlService::Handlers::GetRoutes(Context* context, const v1::GetRoutesRequest* request,
                                              v1::GetRoutesReply* reply) {
-  return ServeRun(context, [&](FabricRun* run, const CallPtr&) -> absl::Status {
+  return ServeKnown(context, [=](FabricRun* run, const CallPtr&) -> absl::Status {
     const Topology& topology = run->topology();
     auto source = topology.ParseNode(request->source());
     if (!source.ok()) return source.status();
@@ -132,7 +132,7 @@ Reactor* ControlService::Handlers::GetRoutes(Context* context, const v1::GetRout
 Reactor* ControlService::Handlers::DumpRoutes(Context* context,
                                               const v1::DumpRoutesRequest* request,
                                               v1::DumpRoutesReply* reply) {
-  return ServeRun(context, [&](FabricRun* run, const CallPtr&) -> absl::Status {
+  return ServeKnown(context, [=](FabricRun* run, const CallPtr&) -> absl::Status {
     auto named = NamedNode(run->topology(), request->node());
     if (!named.ok()) return named.status();
     reply->set_epoch(run->epoch());
@@ -217,7 +217,7 @@ Reactor* ControlService::Handlers::GetTrace(Context* context, const v1::GetTrace
 
 Reactor* ControlService::Handlers::ListTrees(Context* context, const v1::ListTreesRequest* request,
                                              v1::ListTreesReply* reply) {
-  return ServeRun(context, [&](FabricRun* run, const CallPtr&) -> absl::Status {
+  return ServeKnown(context, [=](FabricRun* run, const CallPtr&) -> absl::Status {
     reply->set_virtual_time(run->virtual_time());
     return percs::ListTrees(run->trees(), run->topology(), request->name(), reply->mutable_trees());
   });

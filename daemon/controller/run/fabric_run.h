@@ -58,6 +58,7 @@ class FabricRun {
     RunCommands::Journal record = nullptr;
   };
   using SnapshotDone = NodeQueries::SnapshotDone;
+  using RetakenDone = std::function<void(const absl::Status&)>;
   using TimeDone = std::function<void(absl::StatusOr<Time>)>;
   using TraceDone = NodeQueries::TraceDone;
   using LoadDone = std::function<void(absl::StatusOr<LoadedRoutes>)>;
@@ -119,6 +120,10 @@ class FabricRun {
   void Look(SnapshotDone done, std::function<void()> sent);
   // The traces of all packets followed so far.
   void GetTrace(TraceDone done);
+  // Calls back at once, or when the commands that an earlier controller journalled have taken
+  // effect again: until then network management does not know what was acknowledged. UNAVAILABLE: a
+  // daemon that this waits for is missing.
+  void WhenRetaken(RetakenDone done);
   // Calls back when the tables have been proven and their install has begun, or with the witness.
   void LoadRoutes(TableSet tables, v1::JournalRecord record, LoadDone done);
   // A command, at the start of the next window. Calls back with the virtual time of its effect,

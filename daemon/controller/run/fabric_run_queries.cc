@@ -17,6 +17,16 @@ void FabricRun::Look(SnapshotDone done, std::function<void()> sent) {
 
 void FabricRun::GetTrace(TraceDone done) { Ask({{}, nullptr, std::move(done)}); }
 
+void FabricRun::WhenRetaken(RetakenDone done) {
+  if (!commands_.any_retaken()) return done(absl::OkStatus());
+  NodeQueries::Query query;
+  query.asks_daemons = query.holds_time = false;
+  query.snapshot = [done = std::move(done)](const absl::StatusOr<std::vector<NodeState>>& states) {
+    done(states.status());
+  };
+  Ask(std::move(query));
+}
+
 void FabricRun::Ask(NodeQueries::Query query) {
   if (!queries_.refused().ok()) return query.Refuse(queries_.refused());
   if (absl::Status status = Waiting(); !status.ok()) return query.Refuse(status);

@@ -9,8 +9,8 @@
 namespace percs {
 
 bool NodeQueries::Concerns(const Query& query, std::uint32_t process) const {
-  return query.nodes.empty() ||
-         std::any_of(query.nodes.begin(), query.nodes.end(),
+  if (query.nodes.empty()) return query.asks_daemons;
+  return std::any_of(query.nodes.begin(), query.nodes.end(),
                      [&](NodeId node) { return placement_.process_of_node[node] == process; });
 }
 

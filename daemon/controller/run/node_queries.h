@@ -34,6 +34,7 @@ class NodeQueries {
     // sent: daemons answer before they run it, so that the answers are of one virtual time anyway.
     bool holds_time = true;
     std::function<void()> sent = {};  // it is; virtual time is that of the answers
+    bool asks_daemons = true;         // else there is no node: it is answered when it is sent
     void Refuse(const absl::Status& why) { trace ? trace(why) : snapshot(why); }
   };
 

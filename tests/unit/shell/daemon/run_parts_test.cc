@@ -378,6 +378,16 @@ TEST_F(NodeQueriesTest, GoToThoseWhoHaveTheNodesAndNotToLostOnes) {
   EXPECT_FALSE(queries_->awaits_any());
 }
 
+TEST_F(NodeQueriesTest, ThatAsksNoDaemonIsAnsweredWhenItIsSent) {
+  NodeQueries::Query query = Ask({});
+  query.asks_daemons = false;
+  queries_->Add(std::move(query));
+  EXPECT_THAT(answers_, IsEmpty());
+  queries_->Send(None);
+  EXPECT_THAT(answers_, ElementsAre(absl::OkStatus()));
+  EXPECT_THAT(port_.messages, IsEmpty());
+}
+
 TEST_F(NodeQueriesTest, AnAnswerThatCannotBeReadIsAnError) {
   queries_->Add(Ask({0}));
   queries_->Send(None);
