@@ -31,8 +31,8 @@ SANITIZED = bool(os.environ.get("PERCS_SANITIZER"))
 # With sanitizers a daemon under siege may not answer for the 10 s that a live run waits otherwise.
 UP = ("up", "--tcp", "--daemons", 2, "--metrics", "127.0.0.1:0",
       *(("--loss-deadline", "wall:600s") if SANITIZED else ()))
-# Of a daemon of two hubs: some 30 without all this, and below 40 after 200,000 attacks. The allocator
-# of a sanitizer has no such bound: it takes some 8 KiB per attack and returns nothing.
+# Of a daemon of two hubs: some 30 without all this, and below 40 after 200,000 attacks. The
+# allocator of a sanitizer has no such bound: it takes some 8 KiB per attack and returns nothing.
 RESIDENT_MAX_MIB = 160
 IDLE_CONNECTIONS = 60
 BEHIND_MAX_SECONDS = 600 if SANITIZED else 30
