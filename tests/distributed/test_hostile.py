@@ -24,16 +24,15 @@ import time
 import unittest
 import urllib.request
 
-from test_cli import OK, CliTest
+from test_cli import CliTest
 
 SEED = int(os.environ.get("PERCS_SEED", "1"))
 SANITIZED = bool(os.environ.get("PERCS_SANITIZER"))
 # With sanitizers a daemon under siege may not answer for the 10 s that a live run waits otherwise.
 UP = ("up", "--tcp", "--daemons", 2, "--metrics", "127.0.0.1:0",
       *(("--loss-deadline", "wall:600s") if SANITIZED else ()))
-# Of a daemon of two hubs: some 30 without all this, and below 40 after 200,000 attacks. The
-# allocator of a sanitizer has no such bound: it takes some 8 KiB per attack and returns nothing.
-RESIDENT_MAX_MIB = 160
+# Of a daemon of two hubs: some 30 without all this. Sanitizers keep what was freed for a while.
+RESIDENT_MAX_MIB = 1280 if SANITIZED else 160
 IDLE_CONNECTIONS = 60
 BEHIND_MAX_SECONDS = 600 if SANITIZED else 30
 CLOCKS_AGREE_SECONDS = 0.5  # beyond what the time that a page takes leaves open
@@ -278,15 +277,12 @@ class HostileTest(CliTest):
         self.assertEqual(set(ways) | {connect}, set(self.thrown))
         self.assertGreater(min(self.thrown.values()), 5)
         self.check_gauges()
-        if SANITIZED:  # the rest of the floods keeps it busy for longer than percsctl waits
-            self.wait_for("an answer", lambda: self.ctl("status").returncode == OK)
         status = self.good_json("status")
         self.assertTrue(all(p["connected"] for p in status["processes"]), status)
         for process in up["processes"]:
             resident = resident_mib(process["pid"])
             print(f"{process['role']}: at most {resident:.0f} MiB were resident")
-            if not SANITIZED:
-                self.assertLess(resident, RESIDENT_MAX_MIB, process["role"])
+            self.assertLess(resident, RESIDENT_MAX_MIB, process["role"])
         with self.fetch(up["metrics"]) as answer:
             return answer.read().decode()
 
