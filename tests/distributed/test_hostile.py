@@ -98,7 +98,8 @@ def throw(connection, *parts):
         for part in parts:
             peer.sendall(part)
         peer.settimeout(0.2)
-        peer.recv(65536)
+        with contextlib.suppress(TimeoutError):
+            peer.recv(65536)
         if SANITIZED:
             peer.settimeout(CLOSED_WITHIN_SECONDS)
             peer.shutdown(socket.SHUT_WR)
