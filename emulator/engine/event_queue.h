@@ -60,8 +60,6 @@ struct Event {
 
 class EventQueue {
  public:
-  EventQueue() : heads_(kBuckets, kNil) {}
-
   bool empty() const { return next_ == kNever; }
   // Time of the earliest event, kNever if none.
   Time next_time() const { return next_; }
@@ -86,7 +84,12 @@ class EventQueue {
     }
     if (slot < first_) first_ = slot;
     std::uint32_t* link = &heads_[bucket];
-    if (*link == kNil) Mark(bucket);
+    if (!Marked(bucket)) {  // asked first: the head of the bucket is seldom in the cache
+      Mark(bucket);
+      node.next = kNil;
+      *link = index;
+      return;
+    }
     for (int passed = 0; *link != kNil; ++passed) {
       Node& other = nodes[*link];
       if (Earlier(time, key.value, other.event.time, other.event.key.value)) break;
@@ -144,6 +147,7 @@ class EventQueue {
   }
 
   [[gnu::noinline]] void Grow() {
+    if (heads_.empty()) heads_.assign(kBuckets, kNil);
     const std::size_t size = nodes_.size(), more = size ? size : 16;
     nodes_.resize(size + more);
     for (std::size_t i = size + more; i-- > size;) {
@@ -151,6 +155,7 @@ class EventQueue {
       free_ = static_cast<std::uint32_t>(i);
     }
   }
+  bool Marked(std::uint32_t bucket) const { return occupied_[bucket >> 6] >> (bucket & 63) & 1; }
   void Mark(std::uint32_t bucket) {
     occupied_[bucket >> 6] |= std::uint64_t{1} << (bucket & 63);
     words_ |= std::uint32_t{1} << (bucket >> 6);

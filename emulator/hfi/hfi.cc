@@ -74,7 +74,7 @@ void Hfi::HandOver() {
     // A busy port requests again by itself when its packet has entered the ISR.
     if (port.free_at > now) continue;
     const PortId hfi_port = static_cast<PortId>(kHfiFirst + index);
-    InputBuffer* const queue = ServedQueue(hfi_port, port);
+    HfiQueue* const queue = ServedQueue(hfi_port, port);
     if (!queue) continue;
     last_port_ = index;
     Start(hfi_port, port, *queue);
@@ -82,18 +82,18 @@ void Hfi::HandOver() {
   }
 }
 
-InputBuffer* Hfi::ServedQueue(PortId hfi_port, Port& port) {
+HfiQueue* Hfi::ServedQueue(PortId hfi_port, Port& port) {
   const int first = port.last_output + 1;
   for (PortMask rest = std::rotr(port.waiting, first); rest; rest &= rest - 1) {
     const int output = (first + std::countr_zero(rest)) & 63;
-    InputBuffer& queue = isr_->Queue(hfi_port, static_cast<PortId>(output));
+    HfiQueue& queue = isr_->Queue(hfi_port, static_cast<PortId>(output));
     if (isr_->HasRoom(queue)) return &queue;
   }
   return nullptr;
 }
 
-void Hfi::Start(PortId hfi_port, Port& port, InputBuffer& queue) {
-  const PortId output = queue.queue_output;
+void Hfi::Start(PortId hfi_port, Port& port, HfiQueue& queue) {
+  const PortId output = queue.queue.output;
   Packet* p = queue.waiting.Pop();
   ++queue.packets;
   if (!queue.waiting.head) {

@@ -101,8 +101,8 @@ class Hfi final : public IsrListener {
     }
   };
   [[gnu::cold]] void Trace(Packet* p, PortId out);  // follows it if it is chosen
-  inline InputBuffer* ServedQueue(PortId hfi_port, Port& port);
-  [[gnu::always_inline]] inline void Start(PortId hfi_port, Port& port, InputBuffer& queue);
+  inline HfiQueue* ServedQueue(PortId hfi_port, Port& port);
+  [[gnu::always_inline]] inline void Start(PortId hfi_port, Port& port, HfiQueue& queue);
   void WakeWhenWIsFree() {
     w_wake_ = w_in_free_;
     next_ = std::min(next_, w_wake_);

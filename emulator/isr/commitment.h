@@ -28,7 +28,7 @@ inline void Isr::CountCommitment(PortId port, OutputPort& out, const Packet& p, 
   }
   ++vc.packets;
   const int room = (sent + count) * kFlitBytes - p.header.bytes;
-  if (room > 0) out.unfilled[p.out_vc] += static_cast<std::uint64_t>(room);
+  if (room > 0) vc.unfilled += static_cast<std::uint64_t>(room);
 }
 
 // Credits of the HFI are returned when they are looked at: when a commitment might take the last of
@@ -81,12 +81,12 @@ void Isr::Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, i
       EndBranch(buffer, *p, out.busy_until);
     } else if (queue) {
       --buffer.packets;
-      buffer.tail_leaves = out.busy_until;
-      if (buffer.room_wanted) Wake(buffer, port, out.busy_until);
+      static_cast<HfiQueue&>(buffer).tail_leaves = out.busy_until;
+      if (buffer.queue.room_wanted) Wake(buffer, port, out.busy_until);
     }
   } else {
     vc.owner = out.unfinished = p;
-    vc.owner_index = out.unfinished_index = buffer.index();
+    vc.owner_index = out.unfinished_index = static_cast<std::int16_t>(buffer.index());
   }
   SendRun(port, out, buffer, p, start, sent, count, tail, queue);
   if (whole) return;
@@ -97,7 +97,7 @@ void Isr::Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, i
     p->sent = static_cast<std::uint8_t>(sent + count);
     Wake(buffer, port, out.busy_until);
   }
-  if (out.requests > 0 || ServiceWaits(port)) ScheduleFree(port, out);
+  if (out.requested_vcs != 0 || ServiceWaits(port)) ScheduleFree(port, out);
 }
 
 inline void Isr::SendRun(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, Time start,

@@ -1,23 +1,27 @@
 // What a commitment seldom needs of credits: those that are announced.
 #include "emulator/isr/credit_counter.h"
 
+#include <bit>
+
 namespace percs {
 
 void CreditCounter::Drop(std::uint32_t generation) {
   credits_ = 0;
   const Run* end = std::remove_if(
       begin(), this->end(), [generation](const Run& run) { return run.generation < generation; });
-  count_ = static_cast<std::uint32_t>(end - begin());
+  count_ = static_cast<std::uint32_t>(end - begin()) & (kRunsMax | (kRunsMax - 1));
   Refresh();
 }
 
-void CreditCounter::Grow() {
-  const std::uint32_t capacity = std::max(kRunsKept, 2 * capacity_);
+void CreditCounter::MakeRoom(Time now) {
+  Mature(now);
+  if (2 * count_ < capacity()) return;
+  const std::uint32_t capacity = std::max(kRunsAtFirst, 2 * this->capacity());
   PERCS_CHECK(capacity > count_ && capacity <= kRunsMax);
   auto more = std::make_unique<Run[]>(capacity);
   std::copy(begin(), end(), more.get());
   runs_ = std::move(more);
-  capacity_ = capacity;
+  capacity_bits_ = static_cast<std::uint32_t>(std::countr_zero(capacity)) & 0x3f;
 }
 
 int CreditCounter::TakeAnnounced(Time t, Time spacing, int wanted) {

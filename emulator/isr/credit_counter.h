@@ -23,8 +23,8 @@ class CreditCounter {
   // `now` is not after any time that will be asked about.
   void Announce(Time now, Time start, Time spacing, int count, std::uint32_t generation) {
     PERCS_CHECK(count > 0 && count <= kRunCreditsMax);
-    if (count_ >= kRunsKept) Mature(now);
-    if (count_ == capacity_) Grow();
+    if (count_ == capacity()) [[unlikely]]
+      MakeRoom(now);
     runs_[count_++] = {start, spacing, generation, static_cast<std::uint16_t>(count), false};
     next_ = std::min(next_, start);
   }
@@ -54,8 +54,7 @@ class CreditCounter {
   }
 
  private:
-  // With more, what exists by now is counted: they must fit in few cache lines.
-  static constexpr std::uint32_t kRunsKept = 8;
+  static constexpr std::uint32_t kRunsAtFirst = 2;  // in one cache line
   // More announcements than this are not a link's: faults change it far less often in a window.
   static constexpr std::uint32_t kRunsMax = 1u << 24;
   static constexpr int kRunCreditsMax = 0xffff;  // a buffer has 1,024 slots at most
@@ -69,7 +68,9 @@ class CreditCounter {
   Run* end() { return runs_.get() + count_; }
   const Run* begin() const { return runs_.get(); }
   const Run* end() const { return runs_.get() + count_; }
-  void Grow();
+  // Counts what exists by now, and grows if that gives little room: the more are under way, the
+  // less often they are looked at.
+  void MakeRoom(Time now);
   // TakeCertain when those counted are not enough.
   int TakeAnnounced(Time t, Time spacing, int wanted);
   // Counts the announced credits that exist at t.
@@ -77,10 +78,14 @@ class CreditCounter {
   void Remove(std::size_t i) { runs_[i] = runs_[--count_]; }
   void Refresh();
 
+  std::uint32_t capacity() const { return (1u << capacity_bits_) & ~1u; }
+
+  // A large machine has three million of these: no byte more than needed.
   std::unique_ptr<Run[]> runs_;  // in no order
-  std::uint32_t count_ = 0, capacity_ = 0;
-  int credits_ = 0;
   Time next_ = kNever;
+  int credits_ = 0;
+  std::uint32_t count_ : 26 = 0;         // of runs_
+  std::uint32_t capacity_bits_ : 6 = 0;  // 0: none yet
 };
 
 }  // namespace percs

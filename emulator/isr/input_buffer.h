@@ -2,6 +2,7 @@
 // packets share its slots and queue per output: the first one for an output is that queue's front.
 #pragma once
 
+#include "emulator/base/check.h"
 #include "emulator/isr/send_queue.h"
 #include "emulator/packet/packet_state.h"
 
@@ -36,27 +37,27 @@ struct Replica {
   bool awaited = false;
 };
 
-struct alignas(64) InputBuffer {
+struct alignas(32) InputBuffer {
   Packet* head = nullptr;  // in order of arrival
   Packet* tail = nullptr;
   Packet* newest = nullptr;  // the packet that arrived last, while it is here: flits may still come
-  union {
-    Time tail_leaves = 0;  // HFI queues: when the tail committed last has left
-    std::int64_t slots;    // buffers of links: flits they have room for
-  };
-  std::uint16_t held = 0;  // slots of flits announced and not committed
+  std::uint16_t held = 0;    // slots of flits announced and not committed
   union {
     std::uint16_t packets =
         0;  // HFI queues: from the start of the hand-over until the tail is committed
     std::uint16_t most_held;  // buffers of links: the greatest `held` so far
   };
+  union {
+    std::uint16_t slots = 0;  // buffers of links: flits they have room for
+    struct {
+      PortId output;     // the one that the queue feeds
+      bool room_wanted;  // the HFI waits for a free place
+    } queue;             // HFI queues
+  };
   PortId port = 0;
   VcId vc = 0;
-  PortId queue_output = kNoPort;  // HFI queues: the one output they feed
-  bool room_wanted = false;       // HFI queues: the HFI waits for a free place
-  SendQueue waiting;              // HFI queues: packets that have yet to enter
 
-  bool is_queue() const { return queue_output != kNoPort; }
+  bool is_queue() const { return IsHfi(port); }
   // Index of the requester at an output, docs/semantics.md B.5; the VC of a queue is 0, or 1 if it
   // holds multicast packets, which are for many outputs.
   int index() const { return 3 * port + vc; }
@@ -84,5 +85,18 @@ struct alignas(64) InputBuffer {
     if (newest == p) newest = nullptr;
   }
 };
+
+static_assert(sizeof(InputBuffer) == 32, "a hub has 141");
+
+struct HfiQueue : InputBuffer {
+  Time tail_leaves = 0;  // when the tail committed last has left
+  SendQueue waiting;     // packets that have yet to enter
+};
+static_assert(sizeof(HfiQueue) == 64, "a hub has up to 456");
+
+inline HfiQueue& AsQueue(InputBuffer& buffer) {
+  PERCS_CHECK(buffer.is_queue());
+  return static_cast<HfiQueue&>(buffer);
+}
 
 }  // namespace percs

@@ -75,7 +75,7 @@ void Isr::RequestOrCommit(InputBuffer& buffer, Packet* p) {
   constexpr std::uint64_t kHfiKeys = EventKey(EventClass::kHfi, 0, 0, 0).value;
   const EventQueue& events = context_.queue;
   const bool last_input = events.next_time() > context_.now || events.next_key() >= kHfiKeys;
-  if (!last_input || dirty_ != 0 || out.requests > 0 || out.busy_until > context_.now ||
+  if (!last_input || dirty_ != 0 || out.requested_vcs != 0 || out.busy_until > context_.now ||
       out.stall_since >= 0 || vc.owner || !HasCredit(port, out, vc)) {
     buffer.PushBack(p);
     Request(buffer, p);
@@ -320,8 +320,9 @@ void Isr::Wake(InputBuffer& buffer, PortId output, Time at) {
 void Isr::OnInputTimer(PortId port, int vc, PortId output) {
   InputBuffer& buffer = IsHfi(port) ? Queue(port, vc == 0 ? output : kReplication)
                                     : LinkBuffer(port, static_cast<VcId>(vc));
-  if (buffer.room_wanted && buffer.tail_leaves <= context_.now) {
-    buffer.room_wanted = false;
+  if (buffer.is_queue() && buffer.queue.room_wanted &&
+      AsQueue(buffer).tail_leaves <= context_.now) {
+    buffer.queue.room_wanted = false;
     listener_.OnQueueRoom();
   }
   if (output == kReplication) [[unlikely]]

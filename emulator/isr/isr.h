@@ -113,19 +113,19 @@ class Isr {
   // --- HFI side.
   // Packets from an HFI port for one output; those given to the HFI and not handed over yet are in
   // `waiting`.
-  InputBuffer& Queue(PortId hfi_port, PortId output) {
-    std::vector<InputBuffer>& queues = queues_[static_cast<std::size_t>(hfi_port - kHfiFirst)];
+  HfiQueue& Queue(PortId hfi_port, PortId output) {
+    std::vector<HfiQueue>& queues = queues_[static_cast<std::size_t>(hfi_port - kHfiFirst)];
     if (queues.empty()) MakeQueues(hfi_port);
     return queues[output];
   }
   // Room in a queue for one more packet; if only a departing packet is in the way, OnQueueRoom is
   // called when it has left.
-  bool HasRoom(InputBuffer& queue) {
+  bool HasRoom(HfiQueue& queue) {
     // The packet whose tail was committed last holds its place until the tail has left.
     const bool leaving = queue.tail_leaves > context_.now;
     if (queue.packets + (leaving ? 1 : 0) < context_.parameters->hfi_queue_packets) return true;
-    if (leaving && !queue.room_wanted) Wake(queue, queue.queue_output, queue.tail_leaves);
-    queue.room_wanted = true;
+    if (leaving && !queue.queue.room_wanted) Wake(queue, queue.queue.output, queue.tail_leaves);
+    queue.queue.room_wanted = true;
     return false;
   }
   void ReturnEjectionCredits(PortId port, int flits);  // slots of the HFI's buffer are free (B.6)
@@ -134,7 +134,7 @@ class Isr {
   void FetchFor(EventKey next) const {
     if (next.event_class() != EventClass::kFlit || next.port() >= kLinkPorts) return;
     __builtin_prefetch(&link_buffers_[static_cast<std::size_t>(next.port() * kMaxVcs + next.vc())]);
-    __builtin_prefetch(&outputs_[static_cast<std::size_t>(next.port())].busy_until);
+    __builtin_prefetch(&outputs_[static_cast<std::size_t>(next.port())]);
   }
   // Has a queue fetched into the cache that a packet is about to join: they are many, and seldom
   // used.
@@ -142,7 +142,7 @@ class Isr {
   // Has an output fetched into the cache that a packet is about to want.
   void Fetch(PortId output) const {
     __builtin_prefetch(&outputs_[output]);
-    __builtin_prefetch(&outputs_[output].busy_until);
+    __builtin_prefetch(&outputs_[output].unfinished);
     __builtin_prefetch(&outputs_[output].vc[0]);
   }
 
@@ -287,8 +287,8 @@ class Isr {
   PortMask watched_ = 0;      // outputs that a traced packet requests
   std::array<InputBuffer, kLinkPorts * kMaxVcs> link_buffers_;
   std::vector<Departed> departed_;  // beside each of link_buffers_, made when first needed
-  std::array<std::vector<InputBuffer>, kHfiPorts> queues_;  // made when an HFI port is first used
-  std::array<OutputPort, kQueueOutputs> outputs_;           // kReplication's never sends
+  std::array<std::vector<HfiQueue>, kHfiPorts> queues_;  // made when an HFI port is first used
+  std::array<OutputPort, kQueueOutputs> outputs_;        // kReplication's never sends
   std::vector<Replica> replicas_;
   Pool<PoisonMark> marks_;
   std::uint64_t seed_ = 0;

@@ -13,7 +13,7 @@ Isr::Isr(NodeContext& context, IsrListener& listener)
       InputBuffer& buffer = link_buffers_[static_cast<std::size_t>(port * kMaxVcs + vc)];
       buffer.port = static_cast<PortId>(port);
       buffer.vc = static_cast<VcId>(vc);
-      buffer.slots = BufferSlots(buffer.port);
+      buffer.slots = static_cast<std::uint16_t>(BufferSlots(buffer.port));
     }
   }
   for (int port = 0; port < kPorts; ++port) {
@@ -41,12 +41,12 @@ void Isr::Connect(PortId port, LinkEnd peer, Isr* local, Outbox* outbox) {
 }
 
 void Isr::MakeQueues(PortId hfi_port) {
-  std::vector<InputBuffer>& queues = queues_[static_cast<std::size_t>(hfi_port - kHfiFirst)];
+  std::vector<HfiQueue>& queues = queues_[static_cast<std::size_t>(hfi_port - kHfiFirst)];
   queues.resize(kQueueOutputs);
   queues[kReplication].vc = 1;
-  for (int o = 0; o < kQueueOutputs; ++o) {
-    queues[static_cast<std::size_t>(o)].port = hfi_port;
-    queues[static_cast<std::size_t>(o)].queue_output = static_cast<PortId>(o);
+  for (PortId output = 0; output < kQueueOutputs; ++output) {
+    queues[output].port = hfi_port;
+    queues[output].queue = {.output = output, .room_wanted = false};
   }
 }
 

@@ -24,7 +24,7 @@ void Isr::LinkDown(PortId port) {
   // Arrivals first: they may end a packet that is then drained below.
   for (int v = 0; v < out.vcs; ++v) LoseArrivals(LinkBuffer(port, static_cast<VcId>(v)));
   for (InputBuffer& buffer : link_buffers_) DoomPackets(buffer, port);
-  for (std::vector<InputBuffer>& queues : queues_) {
+  for (std::vector<HfiQueue>& queues : queues_) {
     if (queues.empty()) continue;
     DoomPackets(queues[port], port);
     DoomPackets(queues[kReplication], port);
@@ -108,7 +108,7 @@ void Isr::Drain(InputBuffer& buffer, Packet* p) {
   context_.Release(p);
   if (buffer.is_queue() && !branch) {
     --buffer.packets;
-    buffer.room_wanted = false;
+    buffer.queue.room_wanted = false;
     listener_.OnQueueRoom();
   }
 }
@@ -299,7 +299,7 @@ void Isr::CountWaiting(QueuedForD* by_d_port) const {
     }
   };
   for (const InputBuffer& buffer : link_buffers_) add(buffer);
-  for (const std::vector<InputBuffer>& queues : queues_) {
+  for (const std::vector<HfiQueue>& queues : queues_) {
     if (queues.empty()) continue;
     for (PortId port = kDFirst; port < kHfiFirst; ++port) add(queues[port]);
     add(queues[kReplication]);
@@ -314,8 +314,8 @@ void Isr::CollectWaits(std::vector<WaitEdge>* edges) const {
     }
   };
   for (const InputBuffer& buffer : link_buffers_) add(buffer);
-  for (const std::vector<InputBuffer>& queues : queues_) {
-    for (const InputBuffer& queue : queues) add(queue);
+  for (const std::vector<HfiQueue>& queues : queues_) {
+    for (const HfiQueue& queue : queues) add(queue);
   }
 }
 

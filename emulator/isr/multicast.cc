@@ -128,7 +128,7 @@ void Isr::ReleaseReplicas(InputBuffer& buffer) {
 void Isr::FreeSlots(InputBuffer& buffer, int slots) {
   if (buffer.is_queue()) {
     --buffer.packets;
-    buffer.room_wanted = false;
+    buffer.queue.room_wanted = false;
     listener_.OnQueueRoom();
     return;
   }

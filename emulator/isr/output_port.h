@@ -3,6 +3,7 @@
 
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 
 #include "emulator/isr/credit_counter.h"
@@ -52,13 +53,14 @@ struct alignas(64) OutputVc {
   Packet* owner = nullptr;  // the packet that has begun and not ended on this VC
   std::int16_t owner_index = -1;
   std::int16_t pointer = -1;  // round robin over its inputs: index served last
-  std::uint64_t flits = 0,
-                packets = 0;  // granted; here because a commitment is in this line anyway
+  // Granted, and the bytes that flits had room for and did not carry; here because a commitment is
+  // in this line anyway.
+  std::uint64_t flits = 0, packets = 0, unfilled = 0;
 };
 
 static_assert(sizeof(OutputVc) == 64, "one cache line");
 
-// The first two cache lines and the VC's are what a commitment touches.
+// An arrival and a commitment read the first cache line and the VC's, and write the second.
 // WIDE: what a commitment touches is together in two cache lines.
 struct alignas(64) OutputPort {
   // The link. `local` is set when the peer is run by the same thread; otherwise `outbox` takes what
@@ -66,6 +68,9 @@ struct alignas(64) OutputPort {
   Isr* local = nullptr;
   Outbox* outbox = nullptr;
   Time flit_time = 0, wire = 0;
+  Time busy_until = 0;  // when the last flit of the last commitment has left
+  Time stall_since = -1;
+  std::uint32_t generation = 0;  // of the link
   NodeId peer = kNoNode;
   PortId peer_port = kNoPort;
   bool connected = false, up = false;
@@ -73,33 +78,26 @@ struct alignas(64) OutputPort {
                       // no place in L0 D0 L1 D1 L2
   bool errors =
       false;  // its wire has or had errors or latency: link_level.cc looks at every commitment
+  std::uint8_t requested_vcs = 0;  // bit v: VC v has a request
+  std::uint8_t stalled_vcs = 0;    // bit v: ... which lacks nothing but a credit
+  std::int8_t last_vc = -1;        // round robin over VCs: the one served last
 
+  Packet* unfinished = nullptr;  // the packet whose commitment ends at busy_until without its tail
+  Time wake_at = kNever;         // pending credit event
+  std::uint32_t downs = 0;       // how often it went down
+  std::int16_t requests = 0;     // over all VCs
+  std::int16_t unfinished_index = -1;
   // The last commitment: its flits leave flit_time apart, the last one at busy_until.
   PortId committed_port = kNoPort;  // input it takes them from
   VcId committed_vc = 0;
   bool committed_spare = false;  // its last flit is a poison tail in the slot set aside for it
   std::uint8_t committed_flits = 0;
   std::uint8_t vcs = 0;
-  std::uint8_t requested_vcs = 0;  // bit v: VC v has a request
-  std::uint8_t stalled_vcs = 0;    // bit v: ... which lacks nothing but a credit
   bool free_scheduled = false;
-  std::int8_t last_vc = -1;  // round robin over VCs: the one served last
-  int requests = 0;          // over all VCs
 
-  Time busy_until = 0;
-  Time stall_since = -1;
-  Time wake_at = kNever;         // pending credit event
-  Packet* unfinished = nullptr;  // the packet whose commitment ends at busy_until without its tail
-  int unfinished_index = -1;
-  std::uint32_t generation = 0;  // of the link
-  std::uint32_t downs = 0;       // how often it went down
-
-  std::array<OutputVc, kMaxVcs> vc;
   std::array<RequestSet, kMaxVcs> requesters;  // by VC
-  // Likewise, and seldom touched: bytes that flits had room for and did not carry, and since when a
-  // VC stalls that stalled_vcs has.
-  std::array<std::uint64_t, kMaxVcs> unfilled{};
-  std::array<Time, kMaxVcs> vc_stall_since{};
+  std::array<Time, kMaxVcs> vc_stall_since{};  // of those that stalled_vcs has
+  std::array<OutputVc, kMaxVcs> vc;
 
   // A control message to the neighbour. What it says, when it was raised and when it arrives is the
   // caller's.
@@ -125,5 +123,8 @@ struct alignas(64) OutputPort {
     return static_cast<int>(left < committed_flits ? left : committed_flits);
   }
 };
+
+static_assert(offsetof(OutputPort, unfinished) == 64 && offsetof(OutputPort, vc) == 192);
+static_assert(sizeof(OutputPort) == 384, "a hub has 57, the largest machine a million");
 
 }  // namespace percs

@@ -50,10 +50,11 @@ void Isr::FoldCounters() {
   for (std::size_t port = 0; port < kServicePort; ++port) {
     const OutputPort& out = outputs_[port];
     for (std::size_t v = 0; v < out.vcs; ++v) {
+      if (out.vc[v].flits == 0) continue;
       VcStats& stats = context_.stats.ports[port].vc[v];
       stats.flits = out.vc[v].flits;
       stats.packets = out.vc[v].packets;
-      stats.bytes = stats.flits * kFlitBytes - out.unfilled[v];
+      stats.bytes = stats.flits * kFlitBytes - out.vc[v].unfilled;
     }
   }
 }

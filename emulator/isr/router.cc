@@ -107,12 +107,8 @@ bool Router::Watch(const TablePlace& place, PortMask mask) {
 }
 
 std::uint8_t& Router::Pointer(const TablePlace& place) {
-  Pointers* all = &pointers_;
-  if (place.kind != TableKind::kDirect) {
-    std::unique_ptr<Pointers>& other = other_pointers_[static_cast<std::size_t>(place.kind) - 1];
-    if (!other) other = std::make_unique<Pointers>();
-    all = other.get();
-  }
+  std::unique_ptr<Pointers>& all = pointers_[static_cast<std::size_t>(place.kind)];
+  if (!all) all = std::make_unique<Pointers>();
   std::vector<std::uint8_t>& pointers = (*all)[place.port];
   if (pointers.empty()) pointers.resize(static_cast<std::size_t>(context_.topology->supernodes()));
   return pointers[place.intra ? static_cast<std::size_t>(own_supernode()) : place.index];

@@ -62,7 +62,6 @@ class Router {
 
   void ResetArbiters() {
     pointers_ = {};
-    other_pointers_ = {};
     middle_choice_ = nullptr;
   }
 
@@ -173,8 +172,7 @@ class Router {
   std::vector<DamagedEntry> damaged_;
   std::function<void()> on_damage_;
   std::vector<std::pair<Epoch, Time>> first_rerouted_;
-  Pointers pointers_;  // of the direct tables
-  std::array<std::unique_ptr<Pointers>, kTableKinds - 1> other_pointers_;
+  std::array<std::unique_ptr<Pointers>, kTableKinds> pointers_;  // made when first needed
   std::uint64_t seed_ = 0;
   std::unique_ptr<MiddleChoice> middle_choice_;  // made with the first indirect packet
 };

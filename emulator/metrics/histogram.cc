@@ -6,17 +6,18 @@
 namespace percs {
 
 void Histogram::Merge(const Histogram& other) {
+  if (other.count == 0) return;
   count += other.count;
   sum += other.sum;
   max = std::max(max, other.max);
-  for (std::size_t b = 0; b < buckets.size(); ++b) buckets[b] += other.buckets[b];
+  for (std::size_t b = 0; b < kBuckets; ++b) buckets[b] += other.buckets[b];
 }
 
 std::uint64_t Histogram::Quantile(double q) const {
   if (count == 0) return 0;
   const auto rank = static_cast<std::uint64_t>(std::ceil(q * static_cast<double>(count)));
   std::uint64_t seen = 0;
-  for (std::size_t b = 0; b < buckets.size(); ++b) {
+  for (std::size_t b = 0; b < kBuckets; ++b) {
     seen += buckets[b];
     if (seen < std::max<std::uint64_t>(rank, 1)) continue;
     if (b < 8) return b;

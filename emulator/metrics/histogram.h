@@ -3,7 +3,10 @@
 
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
+
+#include "emulator/base/on_demand.h"
 
 namespace percs {
 
@@ -15,15 +18,29 @@ class Histogram {
     ++count;
     sum += value;
     if (value > max) max = value;
-    ++buckets[Bucket(value)];
+    ++buckets[static_cast<std::size_t>(Bucket(value))];
   }
   void Merge(const Histogram& other);
   double Mean() const { return count ? static_cast<double>(sum) / static_cast<double>(count) : 0; }
   // Upper edge of the bucket that holds the quantile, but never above max.
   std::uint64_t Quantile(double q) const;
 
+  class Buckets {
+   public:
+    using Counts = std::array<std::uint64_t, kBuckets>;
+    std::uint64_t operator[](std::size_t i) const { return all()[i]; }
+    std::uint64_t& operator[](std::size_t i) { return all()[i]; }
+    const Counts& all() const { return counts_.to_read(); }
+    Counts& all() { return counts_.to_write(); }
+    void Trim() { counts_.Trim(); }
+    bool operator==(const Buckets&) const = default;
+
+   private:
+    OnDemand<Counts> counts_;
+  };
+
   std::uint64_t count = 0, sum = 0, max = 0;
-  std::array<std::uint64_t, kBuckets> buckets{};
+  Buckets buckets;
 
   static int Bucket(std::uint64_t v) {
     if (v < 8) return static_cast<int>(v);

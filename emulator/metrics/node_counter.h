@@ -13,7 +13,8 @@ struct NodeStats;
 
 // The values of a row: `size` of them, from the one numbered `first`.
 struct CounterValues {
-  std::uint64_t& (*value)(NodeStats& stats, std::size_t i);
+  std::uint64_t& (*to_count)(NodeStats& stats, std::size_t i);
+  const std::uint64_t& (*to_read)(const NodeStats& stats, std::size_t i);
   std::size_t first, size;
 };
 enum class CounterPlace : std::uint8_t { kEveryNode, kHub, kBlade };
@@ -55,10 +56,10 @@ struct NodeCounter {
   bool of_ports = false;  // messages and reports have it with the ports
 
   std::uint64_t& Of(NodeStats& stats, std::size_t i) const {
-    return values.value(stats, values.first + i);
+    return values.to_count(stats, values.first + i);
   }
   std::uint64_t Of(const NodeStats& stats, std::size_t i) const {
-    return Of(const_cast<NodeStats&>(stats), i);  // only reads
+    return values.to_read(stats, values.first + i);
   }
 };
 

@@ -29,4 +29,10 @@ void NodeStats::Add(const NodeStats& other) {
       *this, other);
 }
 
+void NodeStats::Trim() {
+  ports.Trim();
+  packet_latency.buckets.Trim();
+  message_latency.buckets.Trim();
+}
+
 }  // namespace percs

@@ -89,7 +89,7 @@ inline constexpr int kPcieCounters = std::size(kPcieCounterNames);
 
 // WIDE: data: one member for each counter of a node.
 struct NodeStats {
-  std::array<PortStats, kPorts> ports{};
+  PortTable ports;
   std::uint64_t packets_created = 0, flits_created = 0;
   std::uint64_t packets_delivered = 0, flits_delivered = 0, bytes_delivered = 0;
   std::uint64_t packets_synthesised = 0, flits_synthesised = 0;
@@ -141,6 +141,8 @@ struct NodeStats {
     return packets_created - others;
   }
 
+  // Gives back the memory of ports and histograms that are all zero.
+  void Trim();
   // Adds another node's: sums, but of maxima the greater one.
   void Add(const NodeStats& other);
   // Calls f(value) on every integer, in the order of digests: wire and merge use this one list.
@@ -163,10 +165,10 @@ struct NodeStats {
   static void VisitLaterModels(F&& f, Stats&... stats);
 };
 
-template <auto kMember>
-std::uint64_t& NodeValue(NodeStats& stats, std::size_t i) {
+template <auto kMember, typename Stats>
+auto& NodeValue(Stats& stats, std::size_t i) {
   auto& value = stats.*kMember;
-  if constexpr (std::is_same_v<decltype(value), std::uint64_t&>) {
+  if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, std::uint64_t>) {
     return value;
   } else {
     return value[i];
@@ -174,15 +176,18 @@ std::uint64_t& NodeValue(NodeStats& stats, std::size_t i) {
 }
 template <auto kMember>
 constexpr CounterValues ValuesFrom(std::size_t first, std::size_t size) {
-  return {NodeValue<kMember>, first, size};
+  return {NodeValue<kMember, NodeStats>, NodeValue<kMember, const NodeStats>, first, size};
 }
 template <auto kMember>
-inline constexpr CounterValues kValues = {
-    NodeValue<kMember>, 0, sizeof(std::declval<NodeStats&>().*kMember) / sizeof(std::uint64_t)};
+inline constexpr CounterValues kValues =
+    ValuesFrom<kMember>(0, sizeof(std::declval<NodeStats&>().*kMember) / sizeof(std::uint64_t));
+template <auto kMember, typename Stats>
+auto& ValueOfPort(Stats& stats, std::size_t port) {
+  return stats.ports[port].*kMember;
+}
 template <auto kMember>
-inline constexpr CounterValues kOfEveryPort = {
-    [](NodeStats& stats, std::size_t i) -> std::uint64_t& { return stats.ports[i].*kMember; }, 0,
-    kPorts};
+inline constexpr CounterValues kOfEveryPort = {ValueOfPort<kMember, NodeStats>,
+                                               ValueOfPort<kMember, const NodeStats>, 0, kPorts};
 
 // Keys of groups.
 namespace counter_keys {
@@ -369,15 +374,18 @@ inline constexpr auto kNodeCounters = [] {
 template <typename F, typename... Stats>
 [[gnu::always_inline]] inline void NodeStats::VisitFirstModel(F&& f, Stats&... stats) {
   for (std::size_t port = 0; port < kPorts; ++port) {
-    const std::size_t vcs = static_cast<std::size_t>(VcsOf(static_cast<PortId>(port)));
-    for (std::size_t v = 0; v < vcs; ++v) {
-      ForEachRow<kVcCounters>([&](const auto& row) __attribute__((always_inline)) {
-        f(row.total, stats.ports[port].vc[v].*row.member...);
+    const auto vcs = static_cast<std::size_t>(VcsOf(static_cast<PortId>(port)));
+    const auto visit = [&](auto&... ports) __attribute__((always_inline)) {
+      for (std::size_t v = 0; v < vcs; ++v) {
+        ForEachRow<kVcCounters>([&](const auto& row) __attribute__((always_inline)) {
+          f(row.total, ports.vc[v].*row.member...);
+        });
+      }
+      ForEachRow<kPortCounters>([&](const auto& row) __attribute__((always_inline)) {
+        if (row.since < kModelOfLaterPortCounters) f(row.total, ports.*row.member...);
       });
-    }
-    ForEachRow<kPortCounters>([&](const auto& row) __attribute__((always_inline)) {
-      if (row.since < kModelOfLaterPortCounters) f(row.total, stats.ports[port].*row.member...);
-    });
+    };
+    visit(stats.ports[port]...);
   }
   ForEachRow<kNodeCounters>([&](const NodeCounter& row) __attribute__((always_inline)) {
     if (row.since > 1) return;
@@ -386,8 +394,10 @@ template <typename F, typename... Stats>
   const auto visit = [&f](auto&... latency) __attribute__((always_inline)) {
     f(CounterTotal::kSum, latency.count...), f(CounterTotal::kSum, latency.sum...);
     f(CounterTotal::kMaximum, latency.max...);
-    for (std::size_t i = 0; i < Histogram::kBuckets; ++i)
-      f(CounterTotal::kSum, latency.buckets[i]...);
+    const auto visit_buckets = [&f](auto&... counts) __attribute__((always_inline)) {
+      for (std::size_t i = 0; i < Histogram::kBuckets; ++i) f(CounterTotal::kSum, counts[i]...);
+    };
+    visit_buckets(latency.buckets.all()...);
   };
   visit(stats.packet_latency...);
   visit(stats.message_latency...);
@@ -410,6 +420,7 @@ template <typename F, typename... Stats>
 template <typename F>
 void NodeStats::Visit(F&& f) {
   VisitTotals([&f](CounterTotal, std::uint64_t& value) { f(value); }, *this);
+  Trim();
 }
 
 template <typename F>

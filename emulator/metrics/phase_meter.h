@@ -84,7 +84,7 @@ struct PhasePart {
     f(offered), f(accepted), f(injected);
     if (!with_histogram) return;
     f(latency.count), f(latency.sum), f(latency.max);
-    for (std::uint64_t& bucket : latency.buckets) f(bucket);
+    for (std::uint64_t& bucket : latency.buckets.all()) f(bucket);
   }
 };
 

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "emulator/base/ids.h"
+#include "emulator/base/on_demand.h"
 #include "emulator/metrics/counter_row.h"
 
 namespace percs {
@@ -19,6 +21,7 @@ struct alignas(64) VcStats {
 
   std::uint64_t runs() const { return packets + runs_split; }  // commitments
   void Add(const VcStats& other);
+  bool operator==(const VcStats&) const = default;
 };
 
 // In the order of digests, which have all of them.
@@ -49,6 +52,7 @@ struct PortStats {
   VcStats sum() const;
   // Of one counter that adds up.
   std::uint64_t sum(std::uint64_t VcStats::*counter) const;
+  bool operator==(const PortStats&) const = default;
 };
 
 // Of the port itself, in the order of digests. Those of the first models stand behind the VCs of
@@ -65,5 +69,29 @@ inline constexpr CounterRow<PortStats> kPortCounters[] = {
      "Management packets sent, one flit each, on none of the VCs"},
 };
 inline constexpr int kModelOfLaterPortCounters = 5;
+
+// The ports of a node: most never carry anything, and the largest machine has a million.
+class PortTable {
+ public:
+  const PortStats& operator[](std::size_t port) const { return ports_[port].to_read(); }
+  PortStats& operator[](std::size_t port) { return ports_[port].to_write(); }  // to count on it
+
+  // Reads one port after the other.
+  struct Iterator {
+    const OnDemand<PortStats>* at;
+    const PortStats& operator*() const { return at->to_read(); }
+    Iterator& operator++() { return ++at, *this; }
+    bool operator==(const Iterator&) const = default;
+  };
+  Iterator begin() const { return {ports_.data()}; }
+  Iterator end() const { return {ports_.data() + ports_.size()}; }
+
+  void Trim() {
+    for (OnDemand<PortStats>& port : ports_) port.Trim();
+  }
+
+ private:
+  std::array<OnDemand<PortStats>, kPorts> ports_;
+};
 
 }  // namespace percs

@@ -173,7 +173,7 @@ Losses Hub::LossesAt(int place) {
   Losses losses;
   if (context_.losses) losses = (*context_.losses)[static_cast<std::size_t>(place)];
   if (place < kLinkPorts)
-    losses.replayed = context_.stats.ports[static_cast<std::size_t>(place)].replays;
+    losses.replayed = std::as_const(context_.stats).ports[static_cast<std::size_t>(place)].replays;
   return losses;
 }
 

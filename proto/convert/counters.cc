@@ -130,7 +130,7 @@ void HistogramToProto(const Histogram& histogram, v1::Histogram* message) {
   message->set_count(histogram.count);
   message->set_sum(histogram.sum);
   message->set_max(histogram.max);
-  std::size_t used = histogram.buckets.size();
+  std::size_t used = Histogram::kBuckets;
   while (used > 0 && histogram.buckets[used - 1] == 0) --used;
   for (std::size_t b = 0; b < used; ++b) message->add_buckets(histogram.buckets[b]);
 }
