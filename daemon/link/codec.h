@@ -3,6 +3,7 @@
 // trusted: every number is checked before it is used.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -12,6 +13,10 @@
 #include "emulator/wire/outbox.h"
 
 namespace percs {
+
+// Batches up to this size go with reports and grants: another message between two daemons costs
+// more than some kilobytes in these.
+inline constexpr std::size_t kCarriedBytesMax = 4'096;
 
 // Appends the whole outbox to `out`.
 void EncodeOutbox(const Outbox& outbox, std::string* out);

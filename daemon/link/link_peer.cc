@@ -75,19 +75,28 @@ absl::Status LinkPeer::CheckHello(const v1::LinkHello& hello) const {
   return absl::OkStatus();
 }
 
-std::uint64_t LinkPeer::Send(const Outbox& outbox) {
+std::uint64_t LinkPeer::Send(std::string batch) {
   std::unique_ptr<v1::LinkMessage> message = session().Prepare();
-  EncodeOutbox(outbox, message->mutable_batch());
+  message->set_batch(std::move(batch));
+  message->set_carried(carried_sent_);
   return session().Send(std::move(message));
 }
 
 absl::Status LinkPeer::OnMessage(v1::LinkMessage& message) {
-  absl::Status status = decoder_.Decode(BytesOf(message.batch()), &arrived_.emplace_back());
-  if (!status.ok()) {
-    status = absl::InvalidArgumentError(
-        fmt::format("from process {}: {}", spec_.process, std::string(status.message())));
-    events_.failure(status);
-    return status;
+  const bool in_order =
+      message.carried() == carried_taken_ && (arrived_.empty() || arrived_.back().decoded);
+  Received& arrived = arrived_.emplace_back();
+  if (!in_order) {
+    arrived.batch = std::move(*message.mutable_batch());
+  } else {
+    absl::Status status = decoder_.Decode(BytesOf(message.batch()), &arrived.outbox);
+    if (!status.ok()) {
+      status = absl::InvalidArgumentError(
+          fmt::format("from process {}: {}", spec_.process, std::string(status.message())));
+      events_.failure(status);
+      return status;
+    }
+    arrived.decoded = true;
   }
   events_.progress();
   return absl::OkStatus();
@@ -97,14 +106,28 @@ absl::Status LinkPeer::Take(std::uint64_t number, absl::FunctionRef<absl::Status
   PERCS_CHECK(Arrived(number));
   while (taken_ < number) {
     ++taken_;
-    absl::Status status = take(std::move(arrived_.front()));
+    Received next = std::move(arrived_.front());
     arrived_.pop_front();
+    absl::Status status;
+    if (!next.decoded) status = decoder_.Decode(BytesOf(next.batch), &next.outbox);
+    if (status.ok()) status = take(std::move(next.outbox));
     if (!status.ok()) {
       return absl::InvalidArgumentError(fmt::format("batch {} of process {}: {}", taken_,
                                                     spec_.process, std::string(status.message())));
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status LinkPeer::TakeCarried(const std::string& batch,
+                                   absl::FunctionRef<absl::Status(Outbox&&)> take) {
+  ++carried_taken_;
+  Outbox outbox;
+  absl::Status status = decoder_.Decode(BytesOf(batch), &outbox);
+  if (status.ok()) status = take(std::move(outbox));
+  if (status.ok()) return status;
+  return absl::InvalidArgumentError(fmt::format("a batch of process {} in a grant: {}",
+                                                spec_.process, std::string(status.message())));
 }
 
 void LinkPeer::OnReached() {

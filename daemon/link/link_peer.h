@@ -64,11 +64,17 @@ class LinkPeer final : public Endpoint<v1::LinkMessage, v1::LinkMessage> {
   bool reached() const { return reached_; }
   const LinkPeerSpec& spec() const { return spec_; }
 
-  // Number of the batch.
-  std::uint64_t Send(const Outbox& outbox);
+  // Of an outbox. Returns the number of the batch.
+  std::uint64_t Send(std::string batch);
+  // One goes another way.
+  void CountCarried() { ++carried_sent_; }
   bool Arrived(std::uint64_t number) const { return session().received() >= number; }
   // Hands over batches up to `number` that were not taken yet, in order.
   absl::Status Take(std::uint64_t number, absl::FunctionRef<absl::Status(Outbox&&)> take);
+  // Hands over a batch that has not come on the stream. After the one before it, as a packet may be
+  // in several.
+  absl::Status TakeCarried(const std::string& batch,
+                           absl::FunctionRef<absl::Status(Outbox&&)> take);
 
   // FAILED_PRECONDITION that names what was expected and what came.
   absl::Status CheckHello(const v1::LinkHello& hello) const override;
@@ -87,8 +93,14 @@ class LinkPeer final : public Endpoint<v1::LinkMessage, v1::LinkMessage> {
   std::unique_ptr<LinkLine> line_;  // since it was dialled first
   Timer redial_;
   OutboxDecoder decoder_;
-  std::deque<Outbox> arrived_;  // not taken yet
-  std::uint64_t taken_ = 0;
+  // Batches not taken yet. They are decoded at once, unless one has not come that was carried.
+  struct Received {
+    std::string batch;
+    Outbox outbox;
+    bool decoded = false;
+  };
+  std::deque<Received> arrived_;
+  std::uint64_t taken_ = 0, carried_sent_ = 0, carried_taken_ = 0;
   bool reached_ = false, fail_fast_ = false, dialled_fast_ = false;
   std::string why_apart_;
 };

@@ -35,7 +35,7 @@ DaemonCore::DaemonCore(ProcessLock* lock, Around around)
             {[this] { return sync_->session().Prepare(); },
              [this](std::unique_ptr<v1::DaemonMessage> m) { sync_->session().Send(std::move(m)); },
              [this](std::function<void()> then) { slice_.Set(kBreath, std::move(then)); },
-             [lock] { return lock->clock().Now(); }},
+             [lock] { return lock->clock().Now(); }, around_.carried_bytes_max},
             around_.tap),
       lock_(lock),
       anew_(lock),

@@ -36,6 +36,7 @@ class DaemonCore {
     // OK after the controller's goodbye, or why it cannot continue.
     std::function<void(const absl::Status&)> end;
     Host::Tap tap;
+    std::size_t carried_bytes_max = kCarriedBytesMax;
   };
   DaemonCore(ProcessLock* lock, Around around);
 

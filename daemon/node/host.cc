@@ -173,6 +173,12 @@ void Host::Grant(v1::WindowGrant* grant) {
     return Fail(
         absl::FailedPreconditionError("a window was granted before the last one was reported"));
   }
+  if (grant->batches_size() != grant->peers_size() ||
+      grant->carried_size() != grant->peers_size()) {
+    return Fail(absl::InvalidArgumentError(
+        fmt::format("a grant has {} peers, {} batches and {} that are carried", grant->peers_size(),
+                    grant->batches_size(), grant->carried_size())));
+  }
   grant_.Swap(grant);
   granted_ = true;
   // Batches wait in the session until the stream is open, and the receiver waits for them: the
@@ -206,7 +212,7 @@ void Host::Progress() {
     LinkPeer* peer = mesh_->peer(grant_.peers(i));
     if (peer == nullptr) {
       return Fail(absl::InvalidArgumentError(fmt::format(
-          "a grant waits for process {}, to which there is no stream", grant_.peers(i))));
+          "a grant has batches of process {}, to which there is no stream", grant_.peers(i))));
     }
     if (!peer->Arrived(grant_.batches(i))) return;
   }
@@ -219,14 +225,20 @@ void Host::Progress() {
 
 absl::Status Host::TakeArrivals() {
   for (int i = 0; i < grant_.peers_size(); ++i) {
-    absl::Status status = TakeBatches(grant_.peers(i), grant_.batches(i));
-    if (!status.ok()) return status;
+    if (absl::Status status = TakeBatch(i); !status.ok()) return status;
   }
   if (grant_.management().empty()) return absl::OkStatus();
   Outbox management;
   OutboxDecoder decoder(kNoOpenPackets);
   absl::Status status = decoder.Decode(BytesOf(grant_.management()), &management);
   return status.ok() ? fabric_->Accept(std::move(management)) : status;
+}
+
+absl::Status Host::TakeBatch(int i) {
+  if (grant_.carried(i).empty()) return TakeBatches(grant_.peers(i), grant_.batches(i));
+  return mesh_->peer(grant_.peers(i))->TakeCarried(grant_.carried(i), [this](Outbox&& outbox) {
+    return fabric_->Accept(std::move(outbox));
+  });
 }
 
 absl::Status Host::TakeBatches(std::uint32_t process, std::uint64_t number) {
@@ -239,20 +251,11 @@ void Host::PeerLost(const v1::PeerLost& message) {
   const std::uint32_t process = message.process();
   LinkPeer* peer = mesh_->peer(process);
   if (fabric_ && peer != nullptr) {
-    const std::uint64_t accepted = std::min(peer->session().received(), message.batches());
-    if (absl::Status status = TakeBatches(process, accepted); !status.ok()) return Fail(status);
-    lost_peers_[process] = accepted;
+    const absl::StatusOr<std::uint64_t> accepted = TakeLast(process, message.batches());
+    if (!accepted.ok()) return Fail(accepted.status());
+    lost_peers_[process] = *accepted;
     mesh_->Remove(process);
     std::erase(peers_, process);
-    v1::WindowGrant without = grant_;
-    without.clear_peers();
-    without.clear_batches();
-    for (int i = 0; i < grant_.peers_size(); ++i) {
-      if (grant_.peers(i) == process) continue;
-      without.add_peers(grant_.peers(i));
-      without.add_batches(grant_.batches(i));
-    }
-    grant_.Swap(&without);
   }
   auto reply = events_.prepare();
   reply->mutable_peer_lost()->set_process(process);
@@ -260,6 +263,30 @@ void Host::PeerLost(const v1::PeerLost& message) {
                                                                          : 0);
   events_.send(std::move(reply));
   Progress();
+}
+
+// Of a lost process: what has arrived, up to this number, in order, and nothing after what has not.
+absl::StatusOr<std::uint64_t> Host::TakeLast(std::uint32_t process, std::uint64_t limit) {
+  const std::uint64_t accepted = std::min(mesh_->peer(process)->session().received(), limit);
+  v1::WindowGrant others = grant_;
+  others.clear_peers();
+  others.clear_batches();
+  others.clear_carried();
+  bool missing = !granted_;  // a grant that was run has nothing more
+  for (int i = 0; i < grant_.peers_size(); ++i) {
+    if (grant_.peers(i) != process) {
+      others.add_peers(grant_.peers(i));
+      others.add_batches(grant_.batches(i));
+      others.add_carried(grant_.carried(i));
+      continue;
+    }
+    missing = missing || grant_.batches(i) > accepted;
+    if (missing) continue;
+    if (absl::Status status = TakeBatch(i); !status.ok()) return status;
+  }
+  grant_.Swap(&others);
+  absl::Status status = TakeBatches(process, accepted);
+  return status.ok() ? absl::StatusOr<std::uint64_t>(accepted) : status;
 }
 
 void Host::PeerBack(const v1::PeerBack& message) {
@@ -359,6 +386,12 @@ absl::Status Host::RunGranted() {
                                                   FormatTime(grant_.end()),
                                                   FormatTime(fabric_->now())));
   }
+  waiting_.assign(grant_.waiting().begin(), grant_.waiting().end());
+  for (const std::uint32_t process : waiting_) {
+    if (process > manager_)
+      return absl::InvalidArgumentError(
+          fmt::format("process {} waits for credits; there are {}", process, manager_ + 1));
+  }
   SetLogTime(grant_.end());
   return absl::OkStatus();
 }
@@ -383,13 +416,14 @@ void Host::OnRanks() {
 
 bool Host::ComputeSlice() {
   ranks_run_ = false;
-  const Time end = grant_.end();
   const Clock::time_point begin = events_.now();
   Clock::time_point from = begin;
   while (true) {
+    const Time end = fabric_->WindowReach(grant_.end(), waiting_);
+    const Time longest = std::min(stretch_, fabric_->lookahead());
     Time start = fabric_->now();
-    if (end - start > stretch_) start = std::clamp(fabric_->NextEventTime(), start, end);
-    const Time until = start + std::min(end - start, stretch_);
+    if (end - start > longest) start = std::clamp(fabric_->NextEventTime(), start, end);
+    const Time until = start + std::min(end - start, longest);
     if (programs_->ranks().empty()) {
       fabric_->RunWindow(until);
     } else if (!programs_->ranks().RunWindow(until)) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "daemon/endpoint/programs.h"
 #include "daemon/link/link_mesh.h"
 #include "daemon/metrics/node_state.h"
@@ -34,6 +35,7 @@ class Host {
     // Calls back soon, after others have had the lock.
     std::function<void(std::function<void()>)> later = nullptr;
     std::function<Clock::time_point()> now = Clock::now;
+    std::size_t carried_bytes_max = kCarriedBytesMax;  // batches that go with the report
   };
   // Sees, and may change, every outbox before it leaves: tests tamper here.
   using Tap = std::function<void(std::uint32_t process, Outbox* outbox)>;
@@ -74,7 +76,10 @@ class Host {
   LinkPeerSpec SpecOf(const v1::Peer& peer) const;
   // There is a stream to it, so what is for it is sent.
   void AddPeer(std::uint32_t process);
+  // Number i of the grant's.
+  absl::Status TakeBatch(int i);
   absl::Status TakeBatches(std::uint32_t process, std::uint64_t number);
+  absl::StatusOr<std::uint64_t> TakeLast(std::uint32_t process, std::uint64_t limit);
   absl::Status RunGranted();
   // Sends the next slice of an answer; virtual time does not pass until all of it is sent.
   void SendSnapshot();
@@ -112,6 +117,7 @@ class Host {
   Time stretch_ = 0;              // of virtual time, that took less than a slice to compute
   std::vector<std::function<void()>> after_window_;  // messages that have to wait
   v1::WindowGrant grant_;
+  std::vector<std::uint32_t> waiting_;  // of it
 };
 
 }  // namespace percs

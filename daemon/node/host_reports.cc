@@ -30,21 +30,34 @@ void Host::SendOutboxes(v1::WindowReport* report) {
     if (outbox.empty()) continue;
     if (tap_) tap_(process, &outbox);
     report->add_peers(process);
-    report->add_arrivals(outbox.EarliestArrival());
-    report->add_batches(mesh_->peer(process)->Send(outbox));
+    report->add_arrivals(outbox.EarliestEvent());
+    report->add_credits(outbox.EarliestCredit());
+    std::string& batch = *report->add_carried();
+    EncodeOutbox(outbox, &batch);
     outbox.Clear();
+    if (batch.size() <= events_.carried_bytes_max) {
+      report->add_batches(0);
+      mesh_->peer(process)->CountCarried();
+    } else {
+      report->add_batches(mesh_->peer(process)->Send(std::move(batch)));
+      batch.clear();
+    }
   }
   for (const auto& [process, accepted] : lost_peers_) fabric_->outbox(process).Clear();
   Outbox& management = fabric_->outbox(manager_);
   if (management.empty()) return;
   report->add_peers(manager_);
   report->add_arrivals(management.EarliestArrival());
+  report->add_credits(kNever);
   report->add_batches(0);
+  report->add_carried();
   EncodeOutbox(management, report->mutable_management());
   management.Clear();
 }
 
 void Host::FillReport(v1::WindowReport* report) {
+  if (fabric_->now() < grant_.end()) report->set_reached(fabric_->now());
+  for (const std::uint32_t process : fabric_->AwaitedForCredits()) report->add_waits_for(process);
   const Time ranks = programs_->ranks().next();
   report->set_next_event(std::min(fabric_->NextEventTime(), ranks));
   if (fabric_->scenario().has_background())

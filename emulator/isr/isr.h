@@ -41,6 +41,8 @@ class Isr {
   Router& router() { return router_; }
   const OutputPort& output(PortId port) const { return outputs_[port]; }
   OutputPort& output(PortId port) { return outputs_[port]; }
+  // Outputs that wait for credits now.
+  int stalled_outputs() const { return stalled_outputs_; }
   // Errors follow from this seed. `on_replay_exhausted` is called when a flit cannot be sent: its
   // link is to be declared down at the time given, unless that has happened before.
   void Prepare(std::uint64_t seed, std::function<void(PortId, Time)> on_replay_exhausted) {
@@ -284,7 +286,8 @@ class Isr {
   Router router_;
   const SwitchGraph* graph_;  // null: VCs are by position
   std::uint64_t dirty_ = 0;   // outputs to arbitrate at this instant
-  PortMask watched_ = 0;      // outputs that a traced packet requests
+  int stalled_outputs_ = 0;
+  PortMask watched_ = 0;  // outputs that a traced packet requests
   std::array<InputBuffer, kLinkPorts * kMaxVcs> link_buffers_;
   std::vector<Departed> departed_;  // beside each of link_buffers_, made when first needed
   std::array<std::vector<HfiQueue>, kHfiPorts> queues_;  // made when an HFI port is first used

@@ -11,11 +11,13 @@ void Isr::ChangeStall(PortId port, OutputPort& out, unsigned stalled_vcs) {
   PortStats& stats = context_.stats.ports[port];
   if (stalled_vcs != 0 && out.stalled_vcs == 0) {
     out.stall_since = now;
+    ++stalled_outputs_;
     if (IsHfi(port)) listener_.OnEjectionStall(true);
   } else if (stalled_vcs == 0) {
     if (IsHfi(port)) listener_.OnEjectionStall(false);
     stats.credit_stall_ps += static_cast<std::uint64_t>(now - out.stall_since);
     out.stall_since = -1;
+    --stalled_outputs_;
   }
   for (unsigned changed = stalled_vcs ^ out.stalled_vcs; changed; changed &= changed - 1) {
     const int v = std::countr_zero(changed);

@@ -91,6 +91,8 @@ class Fabric {
   // Smallest crossing delay, and the link that sets it.
   Time lookahead() const { return lookahead_.time; }
   std::string lookahead_source() const { return lookahead_.source; }
+  // Smallest crossing delay between two processes; in one process there is none (kNever).
+  Time crossing() const { return crossing_; }
 
   // Tables of epoch 1, before the first window. A process that owns network management plans them
   // itself and hands them out here too.
@@ -135,6 +137,13 @@ class Fabric {
   Time WindowEnd(Time next) const;
   // What the last windows left for another process; the caller empties it with Clear().
   Outbox& outbox(std::uint32_t process);
+  // How far this process may run if nothing reaches it before `end` but answers to what is in the
+  // outboxes: not before now(), and each answer takes as long as a crossing. Credits are answered
+  // only by the processes that wait for them.
+  Time WindowReach(Time end, const std::vector<std::uint32_t>& waiting) const;
+  // Processes for whose credits a local output waits now. What others return is no event here
+  // before the next one.
+  std::vector<std::uint32_t> AwaitedForCredits() const;
   // Takes in what another process sent. INVALID_ARGUMENT names an item that cannot be: a node that
   // is not here, a port that is not connected, a VC out of range, an arrival before the current
   // window. Nothing of a refused outbox is applied.
@@ -261,6 +270,7 @@ class Fabric {
   const Topology topology_;
   const Placement placement_;
   Lookahead lookahead_, horizon_;  // no horizon: 0
+  Time crossing_ = kNever;
   DeliveryObserver on_delivery_;
   std::vector<Shard> shards_;
   std::vector<Hub*>

@@ -1,5 +1,6 @@
 // What a fabric answers, and what it passes on to its hubs and to network management.
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "emulator/management/network_manager.h"
@@ -107,6 +108,27 @@ Time Fabric::NextForegroundTime() const {
 
 Outbox& Fabric::outbox(std::uint32_t process) {
   return shards_[0].to_process[static_cast<std::size_t>(process)];
+}
+
+Time Fabric::WindowReach(Time end, const std::vector<std::uint32_t>& waiting) const {
+  Time sent = kNever;
+  for (const Outbox& box : shards_[0].to_process) sent = std::min(sent, box.EarliestEvent());
+  for (const std::uint32_t process : waiting)
+    sent = std::min(sent, shards_[0].to_process[process].EarliestCredit());
+  return sent > end - crossing_ ? end : std::max(now_, sent + crossing_);
+}
+
+std::vector<std::uint32_t> Fabric::AwaitedForCredits() const {
+  std::set<std::uint32_t> processes;
+  for (Hub* hub : local_) {
+    if (hub->isr().stalled_outputs() == 0) continue;
+    for (PortId port = 0; port < kLinkPorts; ++port) {
+      const OutputPort& out = hub->isr().output(port);
+      if (out.connected && out.stall_since >= 0 && !HubAt(out.peer))
+        processes.insert(placement_.process_of_node[out.peer]);
+    }
+  }
+  return {processes.begin(), processes.end()};
 }
 
 absl::Status Fabric::InjectBladeFault(const BladeFault& fault) {

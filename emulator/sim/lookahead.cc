@@ -1,6 +1,7 @@
 #include "emulator/sim/lookahead.h"
 
 #include <algorithm>
+#include <set>
 
 #include "absl/functional/function_ref.h"
 #include "fmt/format.h"
@@ -64,6 +65,20 @@ Lookahead FindLookahead(const Topology& topology, const Scenario& scenario) {
 Lookahead FindHorizon(const Topology& topology, const Scenario& scenario) {
   return OfClasses(topology, scenario,
                    [](LinkClass link_class) { return link_class == LinkClass::kD; });
+}
+
+Lookahead FindCrossing(const Topology& topology, const Scenario& scenario,
+                       const std::vector<std::uint16_t>& process_of_node) {
+  std::set<LinkClass> crossing{LinkClass::kD};
+  for (NodeId node = 0; node < topology.nodes(); ++node) {
+    for (PortId port = 0; port < kLinkPorts; ++port) {
+      const LinkEnd peer = topology.Peer(node, port);
+      if (peer.node != kNoNode && process_of_node[peer.node] != process_of_node[node])
+        crossing.insert(topology.ClassOfLink({node, port}));
+    }
+  }
+  return OfClasses(topology, scenario,
+                   [&](LinkClass link_class) { return crossing.contains(link_class); });
 }
 
 absl::Status CheckDistributed(const Lookahead& lookahead) {

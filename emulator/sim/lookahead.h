@@ -2,7 +2,9 @@
 // two partitions (docs/semantics.md rules 4 and 5).
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "emulator/scenario/scenario.h"
 #include "emulator/topology/topology.h"
@@ -18,6 +20,10 @@ Lookahead FindLookahead(const Topology& topology, const Scenario& scenario);
 // The same if every supernode is in one partition: only D links cross. REQUIRES: there is nothing
 // but supernodes, two or more.
 Lookahead FindHorizon(const Topology& topology, const Scenario& scenario);
+// The same between the processes of a placement, which may have no short link between them. D
+// cables can be swapped, so that any D link may lead from one process to another.
+Lookahead FindCrossing(const Topology& topology, const Scenario& scenario,
+                       const std::vector<std::uint16_t>& process_of_node);
 
 // INVALID_ARGUMENT if it is too short for a run over several processes (docs/semantics.md rule 4).
 absl::Status CheckDistributed(const Lookahead& lookahead);

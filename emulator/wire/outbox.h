@@ -88,10 +88,22 @@ struct Outbox {
     marks.clear();
     control.clear();
   }
-  Time EarliestArrival() const {
+  Time EarliestArrival() const { return std::min(EarliestCredit(), EarliestEvent()); }
+  // Of credits that are no event at a receiver none of whose outputs waits for credits.
+  Time EarliestCredit() const {
+    Time t = kNever;
+    for (const auto& x : credits) {
+      if (x.vc != kServiceVc) t = std::min(t, x.arrival);
+    }
+    return t;
+  }
+  // Of everything else, which is an event where it arrives.
+  Time EarliestEvent() const {
     Time t = kNever;
     for (const auto& x : flits) t = std::min(t, x.arrival);
-    for (const auto& x : credits) t = std::min(t, x.arrival);
+    for (const auto& x : credits) {
+      if (x.vc == kServiceVc) t = std::min(t, x.arrival);
+    }
     for (const auto& x : marks) t = std::min(t, x.arrival);
     for (const auto& x : control) t = std::min(t, x.arrival);
     return t;

@@ -80,7 +80,9 @@ byte announced[N * N];   /* (sender, receiver): set of windows, as reported */
 byte confirmed[N * N];   /* (sender, receiver): batches that were surely taken in */
 byte named[N * N];       /* (receiver, sender): batches that the last grant named */
 byte losing;             /* declared, not journalled */
-byte silent_from[N];     /* of one that is being lost: the window that it did not report [L2] */
+byte silent_from[N];     /* of one that is being lost: the window that it did not report, or would
+                            have run next [L2] */
+byte stopped[N];         /* when it was lost */
 byte awaited[N];         /* by lost one: who has not said what of it arrived */
 byte said[N * N];        /* (lost one, survivor): the answer */
 byte losses = LOSSES, returns = RETURNS, crashes = CRASHES;
@@ -427,8 +429,9 @@ inline lose(p) {
 #ifdef FORGET_THE_WINDOW_OF_THE_LOST
        silent_from[p] = NEVER;
 #else
-       silent_from[p] = (running & BIT(p) -> time - 1 : NEVER); /* [L2] */
+       silent_from[p] = (running & BIT(p) -> time - 1 : time); /* [L2] */
 #endif
+       stopped[p] = time;
        running = running & ~BIT(p); wakes = wakes & ~BIT(p);
        lost = lost | BIT(p);
        losing = losing | BIT(p);
@@ -467,7 +470,9 @@ inline check_severed(p, q) {
             cut = LESS(silent_from[p], time);
             took = announced[AT(p, q)] &
                    ~FIRST(announced[AT(p, q)], MORE(said[AT(p, q)], confirmed[AT(p, q)]));
-            cut = LESS(cut, LOWEST(took))
+            cut = LESS(cut, LOWEST(took));
+            /* A replay goes on with its hubs, in windows that it did not have. */
+            assert(cut <= stopped[p])
        :: else -> cut = NEVER
        fi;
        k = 0;
@@ -512,7 +517,7 @@ inline take_losses() {
   :: j < N ->
        if
        :: losing & BIT(j) ->
-            silent_from[j] = 0;
+            silent_from[j] = 0; stopped[j] = 0;
             k = 0;
             do
             :: k < N ->
@@ -730,7 +735,8 @@ end:
   :: d_step { !over && joining == N && losing == 0 && (here & lost) != 0 && !BUSY ->
        i = LOWEST(here & lost); begin_rejoin(i); i = 0 }
   :: d_step { !over && join_ready && losing == 0 && !BUSY -> take_rejoin(); skip } /* [R3] */
-  :: d_step { !over && MAY_OPEN && losing == 0 && (wakes & LIVING) != 0 && time < WINDOWS ->
+  /* Also while one is being lost: a loss takes effect at the end of a span. */
+  :: d_step { !over && MAY_OPEN && (wakes & LIVING) != 0 && time < WINDOWS ->
        open_window(); skip }
   :: d_step { !over && !BUSY && losing == 0 && joining == N && (here & lost) == 0 &&
               ((wakes & LIVING) == 0 || time >= WINDOWS) ->

@@ -87,6 +87,7 @@ void SimulatedFabric::StartDaemon(std::uint32_t index) {
   around.incarnations = [this, &daemon] { return daemon.incarnation = Mix64(++numbers_); };
   around.admit = [](const std::string&) { return absl::OkStatus(); };
   around.reached = [](bool) {};
+  around.carried_bytes_max = settings_.carried_bytes_max;
   around.end = [this, process](const absl::Status& why) {
     world_->Log(fmt::format("{} ends: {}", process->name(), why.ToString()));
     // Only a loss of power takes what was told or heard.

@@ -23,6 +23,7 @@ struct FabricSettings {
   std::optional<milliseconds> loss_deadline;
   bool same_address = false;  // a daemon that starts again has the address that it had
   bool keeps_place = false;   // it asks for its place
+  std::size_t carried_bytes_max = kCarriedBytesMax;  // batches that need no stream between daemons
 };
 
 class SimulatedFabric {

@@ -1,6 +1,7 @@
 #include "tests/simulator/history.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <memory>
 #include <optional>
@@ -57,8 +58,11 @@ v1::ApplyRequest DrawRun(RandomStream& random, std::uint32_t daemons, std::uint3
   return request;
 }
 
-FabricSettings DrawSettings(RandomStream& random) {
+FabricSettings DrawSettings(RandomStream& random, std::uint64_t seed) {
   FabricSettings settings;
+  // All batches between daemons, some, or none.
+  constexpr std::array<std::size_t, 3> kCarriedBytes{0, 40, kCarriedBytesMax};
+  settings.carried_bytes_max = kCarriedBytes[RandomStream(seed, "carried").Below(3)];
   settings.daemons = 2 + random.Below(3);
   if (random.Below(4) > 0) settings.loss_deadline = milliseconds(2500 + random.Below(4) * 1000);
   settings.same_address = random.Below(2) == 0 || !settings.loss_deadline;
@@ -72,7 +76,7 @@ class History final : public Observer {
       : random_(seed, "history"),
         world_(seed),
         coincidence_(seed),
-        settings_(coincidence_.Adapt(DrawSettings(random_))),
+        settings_(coincidence_.Adapt(DrawSettings(random_, seed))),
         request_(DrawRun(random_, settings_.daemons, coincidence_.longer())),
         fabric_(&world_, settings_),
         all_commands_(seed % 10 == 6),
@@ -87,6 +91,7 @@ class History final : public Observer {
   void OnToDaemon(std::uint32_t place, std::uint64_t incarnation,
                   const v1::ControllerMessage& message) override;
   void OnAtDaemon(std::uint64_t incarnation, const v1::ControllerMessage& message) override;
+  void OnFromDaemon(std::uint64_t incarnation, const v1::DaemonMessage& message) override;
 
  private:
   void Plan();
@@ -134,11 +139,11 @@ class History final : public Observer {
   std::map<std::uint64_t, Time> times_;  // by run, the latest that was seen
   // By run, place and end of the window: who was granted it.
   std::map<std::tuple<std::uint64_t, std::uint32_t, Time>, std::uint64_t> grants_;
-  std::map<std::pair<std::uint64_t, std::uint32_t>, Time> granted_;  // the latest, by run and place
-  // What a daemon has received: the number of its last message, the end of its last window.
+  // What a daemon has received and sent: the numbers of its last messages, the end of its last
+  // grant, and how far it has run.
   struct Heard {
-    std::uint64_t message = 0;
-    Time end = 0;
+    std::uint64_t message = 0, said = 0;
+    Time end = 0, reached = 0;
   };
   std::map<std::uint64_t, Heard> heard_;  // by incarnation
   Outcome outcome_;
@@ -156,31 +161,36 @@ void History::OnToDaemon(std::uint32_t place, std::uint64_t incarnation,
   if (!fresh && it->second != incarnation)
     Fail(fmt::format("the window of place {} up to {} was granted to two daemons", place,
                      FormatTime(end)));
-  Time& latest = granted_[{run, place}];
-  // What is sent again on another stream is older than what follows it.
-  if (fresh && end < latest)
-    Fail(fmt::format("place {} was granted a window up to {} after one up to {}", place,
-                     FormatTime(end), FormatTime(latest)));
-  latest = std::max(latest, end);
 }
 
 void History::OnAtDaemon(std::uint64_t incarnation, const v1::ControllerMessage& message) {
   Heard& heard = heard_[incarnation];
   if (message.sequence() <= heard.message) return;  // sent again
   heard.message = message.sequence();
-  if (message.has_configure()) heard.end = 0;
+  if (message.has_configure()) heard.end = heard.reached = 0;
   if (!message.has_grant()) return;
-  const Time end = message.grant().end();
-  if (end < heard.end)
-    Fail(fmt::format("a daemon received a window up to {} after one up to {}", FormatTime(end),
-                     FormatTime(heard.end)));
-  heard.end = end;
+  heard.end = message.grant().end();
+  if (heard.end < heard.reached)
+    Fail(fmt::format("a daemon that has run up to {} received a window up to {}",
+                     FormatTime(heard.reached), FormatTime(heard.end)));
+}
+
+void History::OnFromDaemon(std::uint64_t incarnation, const v1::DaemonMessage& message) {
+  Heard& heard = heard_[incarnation];
+  if (message.sequence() <= heard.said || !message.has_report()) return;
+  heard.said = message.sequence();
+  const Time reached = message.report().has_reached() ? message.report().reached() : heard.end;
+  if (reached < heard.reached || reached > heard.end)
+    Fail(
+        fmt::format("a daemon reports that it has run up to {}, after {} and with a window up to "
+                    "{}",
+                    FormatTime(reached), FormatTime(heard.reached), FormatTime(heard.end)));
+  heard.reached = reached;
 }
 
 // Windows that it granted last, and that nobody received, may be forgotten.
 void History::LosePower() {
   grants_.clear();
-  granted_.clear();
   fabric_.LosePower();
 }
 

@@ -33,6 +33,10 @@ class End final : public AnyEnd, public DialledStream<Out, In> {
         network_->observer()->OnToDaemon(place_, incarnation_, message);
       }
     }
+    if constexpr (std::is_same_v<Out, v1::DaemonMessage>) {
+      if (process_->alive() && network_->observer() != nullptr)
+        network_->observer()->OnFromDaemon(incarnation_, message);
+    }
     Send(message.SerializeAsString());
   }
   void Cancel() override { BreakBoth(Network::NoConnection(), Network::NoConnection()); }

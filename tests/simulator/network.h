@@ -72,6 +72,8 @@ struct Observer {
                           const v1::ControllerMessage& message) = 0;
   // One has arrived at a daemon.
   virtual void OnAtDaemon(std::uint64_t incarnation, const v1::ControllerMessage& message) = 0;
+  // A daemon's message leaves.
+  virtual void OnFromDaemon(std::uint64_t incarnation, const v1::DaemonMessage& message) = 0;
 };
 
 class Network {

@@ -90,15 +90,15 @@ BUGS = [
     bug_of(
         "steps of network management are not kept",
         "daemon/controller/run/fabric_run_windows.cc",
-        "  manager_log_.RanWindow(commands_.recorded(), master_.now());",
+        "  manager_log_.RanWindow(commands_.recorded(), manager_->now());",
         "  if (!BUG) LINE"),
     bug_of(
         "a survivor takes in all that has arrived of a lost daemon",
         "daemon/node/host.cc",
-        "    const std::uint64_t accepted ="
-        " std::min(peer->session().received(), message.batches());",
-        "    const std::uint64_t accepted = std::min(peer->session().received(),"
-        " BUG ? ~std::uint64_t{0} : message.batches());"),
+        "  const std::uint64_t accepted ="
+        " std::min(mesh_->peer(process)->session().received(), limit);",
+        "  const std::uint64_t accepted = std::min(mesh_->peer(process)->session().received(),"
+        " BUG ? ~std::uint64_t{0} : limit);"),
     bug_of(
         "the loss does not record what survivors lack",
         "daemon/controller/run/run_losses.cc",
@@ -148,7 +148,22 @@ BUGS = [
         "daemon/stream/session.h",
         "    if (message.sequence() != received_ + 1) {",
         "    if (BUG) received_ = message.sequence() - 1; LINE",
-        found_by="a daemon received a window up to"),
+        found_by="received a window up to"),
+    bug_of(
+        "a daemon runs on after it has sent something that may be answered",
+        "daemon/node/host.cc",
+        "    const Time end = fabric_->WindowReach(grant_.end(), waiting_);",
+        "    const Time end = BUG ? grant_.end() : fabric_->WindowReach(grant_.end(), waiting_);"),
+    bug_of(
+        "a batch that the controller carried no further counts as taken in",
+        "daemon/controller/run/sent_batches.h",
+        "      return number == 0 ? !granted : number > accepted;",
+        "      return number == 0 ? !BUG && !granted : number > accepted;"),
+    bug_of(
+        "of a lost daemon batches count that came after one that did not arrive",
+        "daemon/node/host.cc",
+        "    missing = missing || grant_.batches(i) > accepted;",
+        "    missing = missing || (!BUG && grant_.batches(i) > accepted);"),
 ]
 
 

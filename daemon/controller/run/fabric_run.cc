@@ -119,7 +119,7 @@ FabricRun::FabricRun(std::uint64_t number, const v1::ApplyRequest& request, Scen
       clock_(lock->clock()),
       port_(port),
       events_(std::move(events)),
-      master_(setup_.placement.processes, manager_->lookahead()),
+      master_(setup_.placement.processes, manager_->lookahead(), manager_->crossing()),
       policy_(setup_.scenario.stop_at, setup_.scenario.parameters.stall_limit),
       time_(PacingOf(setup_.message), master_),
       timers_(lock),
@@ -208,7 +208,7 @@ void FabricRun::OnFailure(std::uint32_t process, const v1::Failure& failure) {
 void FabricRun::OnReady(std::uint32_t process, const v1::Ready& ready) {
   if (ready.run() == setup_.number && rejoin_.Of(process)) return OnJoined(ready);
   if (ready.run() != setup_.number || phase_ != Phase::kConfiguring) return;
-  streams_.batches.OnReport(process, ready.report(), master_.window_from());
+  streams_.batches.OnReport(process, ready.report(), master_.unreported_from(process));
   absl::Status status = master_.OnReport(process, ready.report());
   if (status.ok() && !ready.report().management().empty()) {
     status = manager_log_.Receive(ready.report().management());
@@ -243,12 +243,12 @@ void FabricRun::Start() {
 
 void FabricRun::OnReport(std::uint32_t process, v1::WindowReport& report) {
   if (phase_ == Phase::kEnded || phase_ == Phase::kConfiguring) return;
-  streams_.batches.OnReport(process, report, master_.window_from());
+  streams_.batches.OnReport(process, report, master_.unreported_from(process));
   absl::Status status = master_.OnReport(process, report);
   if (status.ok() && !report.management().empty())
     status = manager_log_.Receive(report.management());
   if (!status.ok()) return Fail(status);
-  if (!busy()) Step();
+  Continue();
 }
 
 void FabricRun::Fail(const absl::Status& why) {

@@ -244,6 +244,14 @@ class FabricRun {
 
   // Continues as far as possible: until a daemon has to answer, the pace holds, or the end.
   void Step();
+  // Something that virtual time waited for has come: the span continues, or Step.
+  void Continue();
+  // With the next window, if its last one is over.
+  void ContinueSpan();
+  // A command, a question or a loss waits for the end of the span.
+  void Hurry();
+  // Fails the run if it has had as many as it may have.
+  bool WindowsLeft();
   // A command has arrived: Step, but if commands are made durable, after a moment, so that commands
   // that arrive together are synced together.
   void Soon();
@@ -260,7 +268,7 @@ class FabricRun {
   void SendQueries();
   bool IsLost(std::uint32_t process) const { return master_.IsLost(process); }
   bool AnswersAwaited() const;
-  bool busy() const { return master_.anyone_running() || AnswersAwaited(); }
+  bool busy() const { return master_.in_span() || master_.anyone_running() || AnswersAwaited(); }
   // Those that wait.
   void TakeCommands(Time boundary);
   // Those of an earlier run that are due.
@@ -290,8 +298,12 @@ class FabricRun {
   void ForEachDaemon(Time boundary, absl::FunctionRef<void(v1::WindowGrant&)> add);
   // Daemons that are not lost and have one of these.
   std::set<std::uint32_t> OwnersOf(const std::vector<NodeId>& nodes) const;
-  // False if there is nothing to open now.
-  bool OpenWindow();
+  // Begins a span. False if there is none to begin now.
+  bool OpenSpan();
+  // How far the span that begins with the event at `next` may reach.
+  Time SpanEnd(Time next) const;
+  // Of a window: they get their grants.
+  void Grant(const std::vector<std::uint32_t>& processes);
   Standing CurrentStanding() const;
   void SendGrant(std::uint32_t process);
   // Input of commands and network management for the process's next grant.

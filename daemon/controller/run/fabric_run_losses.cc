@@ -26,11 +26,12 @@ constexpr double kStreamsWithinSeconds = 20;
 
 void FabricRun::Lose(std::uint32_t process, const std::string& name, std::uint64_t incarnation,
                      const std::string& why) {
+  Hurry();
   AbandonRejoin(process);
   streams_.unreached.Forget(process);
   if (IsLost(process)) return TakeBack();
   Declare(process, name, incarnation, why);
-  if (!busy()) Step();
+  Continue();
 }
 
 void FabricRun::Declare(std::uint32_t process, const std::string& name, std::uint64_t incarnation,
@@ -51,9 +52,9 @@ void FabricRun::Declare(std::uint32_t process, const std::string& name, std::uin
   loss.set_process(process);
   loss.set_name(name);
   loss.set_incarnation(incarnation);
-  // In a paced run the loss may take effect after the end of the last window: its hubs have not run
+  // In a paced run the loss may take effect after the end of the last span: its hubs have not run
   // in between.
-  loss.set_window_from(master_.IsRunning(process) ? master_.window_from() : master_.now());
+  loss.set_window_from(master_.unreported_from(process));
   loss.set_why(why);
   LeaveOut(process);
   queries_.Lose(process);
@@ -116,7 +117,7 @@ void FabricRun::RefuseWaiting() {
   }
   queries_.RefuseAll(why);
   for (Command& command : commands_.TakeAsked()) command.done(why);
-  if (!busy()) Step();
+  Continue();
 }
 
 std::uint32_t FabricRun::living() const {
@@ -145,7 +146,7 @@ void FabricRun::BeginLoss(const v1::SavedLoss& saved) {
 void FabricRun::OnPeerLost(std::uint32_t process, const v1::PeerLostReply& reply) {
   if (!losses_.OnAnswer(process, reply)) return;
   recovery_.touched = true;
-  if (!busy()) Step();
+  Continue();
 }
 
 void FabricRun::TakeLosses() {

@@ -35,6 +35,7 @@ void FabricRun::Ask(NodeQueries::Query query) {
     if (absl::Status status = WaitsFor(p); !status.ok()) return query.Refuse(status);
   }
   queries_.Add(std::move(query));
+  Hurry();
   if (phase_ == Phase::kEnded) {
     SendQueries();
   } else {
@@ -48,7 +49,7 @@ void FabricRun::SendQueries() {
 
 void FabricRun::OnAnswer(const absl::Status& read) {
   if (!read.ok()) return Fail(read);
-  if (!busy()) Step();
+  Continue();
 }
 
 bool FabricRun::AnswersAwaited() const {

@@ -24,6 +24,7 @@ constexpr std::chrono::milliseconds kRejoinAgain(1'000);
 void FabricRun::TakeBack() {
   const bool first = losses_.any_declared() || commands_.any_retaken();
   if (!going_on() || rejoin_.under_way() || first) return;
+  if (!losses_.places().empty()) Hurry();
   for (const auto& [process, loss] : losses_.places()) {
     if (port_->Present(process)) return BeginRejoin(process);
   }

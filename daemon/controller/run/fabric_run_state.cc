@@ -144,7 +144,7 @@ void FabricRun::TakeUp() {
   }
   LeaveOutRetaken();
   FollowHold();
-  Step();
+  Continue();
 }
 
 // What was saved can be older than the windows before a command. Its effect on network management

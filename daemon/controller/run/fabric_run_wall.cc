@@ -17,6 +17,7 @@ constexpr std::chrono::milliseconds kEndAgain(1'000);
 }  // namespace
 
 Time FabricRun::Pause() {
+  Hurry();
   const Time at = virtual_time();
   time_.PauseAt(at);
   recovery_.touched = true;
@@ -40,6 +41,7 @@ bool FabricRun::OnlyFaultsWait() const {
 }
 
 Time FabricRun::StepBy(Time by) {
+  Hurry();
   const Time from = virtual_time();
   recovery_.touched = true;
   LeavePause();
@@ -68,6 +70,7 @@ absl::StatusOr<Time> FabricRun::SetPace(Time pace) {
     return absl::FailedPreconditionError(
         "run.clock is batch, which has no pace; apply the scenario with run.clock: live");
   }
+  Hurry();
   const Time at = time_.SetPace(pace, TimePhase(), clock_.Now());
   recovery_.touched = true;
   Step();

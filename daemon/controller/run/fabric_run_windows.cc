@@ -20,6 +20,8 @@ namespace {
 
 // Looking at the clock costs more than a small window should.
 constexpr std::uint64_t kMeasureEveryWindows = 16;
+// Of a span that has many windows, unless something waits for its end (WindowMaster::Hurry).
+constexpr Time kSpanLookaheads = 512;
 // A sync of the disk takes milliseconds.
 constexpr std::chrono::milliseconds kTogether(1);
 
@@ -30,7 +32,7 @@ void FabricRun::Step() {
     if (commands_.any_retaken()) {
       Retake();
       if (!commands_.any_retaken()) continue;
-      if (busy() || !OpenWindow()) return;
+      if (busy() || !OpenSpan()) return;
       continue;
     }
     if (!queries_.empty()) SendQueries();
@@ -46,7 +48,7 @@ void FabricRun::Step() {
     // Requests of programs while virtual time is held take effect at that time, at any pace.
     TakeSubmissions(time_.TakeReleased(TimePhase(), clock_.Now()));
     if (commands_.any_waits()) TakeCommands(Now());
-    if (!OpenWindow()) return;
+    if (!OpenSpan()) return;
   }
 }
 
@@ -58,6 +60,7 @@ void FabricRun::Enqueue(Command command) {
 }
 
 void FabricRun::Soon() {
+  Hurry();
   if (!commands_.durable()) return Step();
   if (std::exchange(timers_.soon_set, true)) return;
   timers_.soon.Set(kTogether, [this] {
@@ -82,7 +85,7 @@ Standing FabricRun::CurrentStanding() const {
   return standing;
 }
 
-bool FabricRun::OpenWindow() {
+bool FabricRun::OpenSpan() {
   const Standing standing = CurrentStanding();
   const Time next = standing.next;
   switch (policy_.Decide(standing, [this] { return master_.flits_moved(); })) {
@@ -106,17 +109,12 @@ bool FabricRun::OpenWindow() {
       break;
   }
   time_.ReleaseFaults(clock_.Now());
-  if (setup_.windows_limit > 0 && master_.windows() >= setup_.windows_limit) {
-    Fail(absl::ResourceExhaustedError(
-        fmt::format("the run is unfinished after its limit of {} windows, at {} of virtual time",
-                    setup_.windows_limit, FormatTime(master_.now()))));
-    return false;
-  }
+  if (!WindowsLeft()) return false;
   // A pause before commands that took effect was left.
   const std::optional<Time> pause_at = commands_.any_retaken() ? std::nullopt : time_.pause_at();
   if (pause_at && next >= *pause_at) return phase_ = Phase::kPaused, false;
   phase_ = Phase::kRunning;
-  Time end = std::min(next + master_.lookahead(), policy_.next_look());
+  Time end = std::min(SpanEnd(next), policy_.next_look());
   if (pause_at) end = std::min(end, *pause_at);
   if (setup_.scenario.stop_at > 0) end = std::min(end, setup_.scenario.stop_at);
   if (!commands_.replay_ended()) end = std::min(end, commands_.next_replay());
@@ -126,10 +124,31 @@ bool FabricRun::OpenWindow() {
     const auto wait = time_.pace().WaitFor(end, clock_.Now());
     if (wait.count() > 0) return timers_.pace.Set(wait, [this] { Step(); }), false;
   }
-  SetLogTime(end);
+  SetLogTime(std::min(end, next + master_.lookahead()));
   TakeFaultActions(end);
+  const std::uint64_t windows = master_.windows();
+  Grant(master_.Open(end));
+  ContinueSpan();
+  if (master_.windows() / kMeasureEveryWindows != windows / kMeasureEveryWindows) {
+    time_.pace().Measure(clock_.Now(), master_.now(), master_.windows());
+  }
+  return true;
+}
+
+// Where programs outside or people follow virtual time, or hear what happens in the order in which
+// it does, or where what happens after the last event of the work counts, a span has one window.
+Time FabricRun::SpanEnd(Time next) const {
+  const Time fault = manager_->faults()->next_time();
+  const Time shortest = next + master_.lookahead();
+  if (time_.pace().paced() || programs_.expected() || programs_.stopped() ||
+      setup_.scenario.has_background() || fault < shortest)
+    return shortest;
+  return std::min(next + kSpanLookaheads * master_.lookahead(), fault);
+}
+
+void FabricRun::Grant(const std::vector<std::uint32_t>& processes) {
   bool manager = false;
-  for (const std::uint32_t process : master_.Open(end)) {
+  for (const std::uint32_t process : processes) {
     if (process == setup_.daemons()) {
       manager = true;
     } else {
@@ -137,10 +156,32 @@ bool FabricRun::OpenWindow() {
     }
   }
   if (manager) RunManager();
-  if (master_.windows() % kMeasureEveryWindows == 0) {
-    time_.pace().Measure(clock_.Now(), master_.now(), master_.windows());
+}
+
+void FabricRun::ContinueSpan() {
+  while (going_on() && master_.in_span() && !master_.anyone_running() && !AnswersAwaited()) {
+    if (!WindowsLeft()) return;
+    Grant(master_.Continue());
   }
-  return true;
+  if (!master_.in_span()) recovery_.touched = true;
+}
+
+bool FabricRun::WindowsLeft() {
+  if (setup_.windows_limit == 0 || master_.windows() < setup_.windows_limit) return true;
+  Fail(absl::ResourceExhaustedError(
+      fmt::format("the run is unfinished after its limit of {} windows, at {} of virtual time",
+                  setup_.windows_limit, FormatTime(master_.now()))));
+  return false;
+}
+
+// What was said of virtual time is saved.
+void FabricRun::Hurry() {
+  if (master_.Hurry()) recovery_.touched = true;
+}
+
+void FabricRun::Continue() {
+  ContinueSpan();
+  if (!busy()) Step();
 }
 
 void FabricRun::TakeFaultActions(Time end) {
@@ -198,8 +239,14 @@ void FabricRun::ForgetPending(std::uint32_t process) {
 void FabricRun::RunManager() {
   if (absl::Status status = manager_->Accept(manager_log_.TakeInbox()); !status.ok())
     return Fail(status);
-  manager_log_.RanWindow(commands_.recorded(), master_.now());
-  manager_->RunWindow(master_.now());
+  const Time end = master_.window_end(setup_.daemons());
+  SetLogTime(end);
+  while (manager_->now() < manager_->WindowReach(end, {})) {
+    const Time next = std::max(manager_->NextEventTime(), manager_->now());
+    const Time step = next > end - manager_->lookahead() ? end : next + manager_->lookahead();
+    manager_->RunWindow(std::min(step, manager_->WindowReach(end, {})));
+  }
+  manager_log_.RanWindow(commands_.recorded(), manager_->now());
   ReportManager();
 }
 
@@ -211,9 +258,12 @@ void FabricRun::ReportManager() {
     // Input that a daemon has not been granted yet is announced again, which changes nothing.
     report.add_peers(process);
     report.add_batches(0);
+    report.add_carried("");
     report.add_arrivals(outbox.EarliestArrival());
+    report.add_credits(kNever);
   }
   report.set_next_event(manager_->NextEventTime());
+  report.set_reached(manager_->now());
   const WorkLeft left = manager_->work_left();
   report.set_unfinished(left.unfinished);
   report.set_resident(left.resident_packets);

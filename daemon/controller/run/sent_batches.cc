@@ -1,36 +1,49 @@
 #include "daemon/controller/run/sent_batches.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 namespace percs {
 
+// A grant has all that were reported since the one before.
 void SentBatches::OnGrant(std::uint32_t process, const v1::WindowGrant& grant) {
   granted_[process].clear();
-  for (int i = 0; i < grant.peers_size(); ++i)
-    granted_[process].emplace_back(grant.peers(i), grant.batches(i));
+  for (const std::uint32_t from : std::set(grant.peers().begin(), grant.peers().end())) {
+    auto& sent = sent_[{from, process}];
+    for (Batch& batch : sent) batch.granted = true;
+    granted_[process].emplace_back(from, sent.size());
+  }
 }
 
 void SentBatches::OnReport(std::uint32_t process, const v1::WindowReport& report, Time window) {
-  for (const auto& [from, number] : std::exchange(granted_[process], {})) {
+  for (const auto& [from, count] : std::exchange(granted_[process], {})) {
     auto& sent = sent_[{from, process}];
-    while (!sent.empty() && sent.front().number <= number) sent.pop_front();
+    sent.erase(sent.begin(), sent.begin() + static_cast<std::ptrdiff_t>(count));
   }
-  for (int i = 0; i < std::min(report.peers_size(), report.batches_size()); ++i) {
-    if (report.batches(i) > 0)
+  for (int i = 0; i < report.peers_size(); ++i) {
+    if (i >= report.batches_size() || i >= report.carried_size()) break;
+    if (report.batches(i) > 0 || !report.carried(i).empty())
       sent_[{process, report.peers(i)}].push_back({report.batches(i), window});
   }
 }
 
 std::uint64_t SentBatches::Last(std::uint32_t from, std::uint32_t to) const {
+  std::uint64_t last = 0;
   const auto sent = sent_.find({from, to});
-  return sent == sent_.end() || sent->second.empty() ? 0 : sent->second.back().number;
+  if (sent == sent_.end()) return last;
+  for (const Batch& batch : sent->second) {
+    if (batch.number == 0 && !batch.granted) break;
+    last = std::max(last, batch.number);
+  }
+  return last;
 }
 
 Time SentBatches::FirstMissing(std::uint32_t from, std::uint32_t to, std::uint64_t accepted) const {
   const auto sent = sent_.find({from, to});
   if (sent == sent_.end()) return kNever;
   const auto missing = std::find_if(sent->second.begin(), sent->second.end(),
-                                    [&](const Batch& batch) { return batch.number > accepted; });
+                                    [&](const Batch& batch) { return batch.Missing(accepted); });
   return missing == sent->second.end() ? kNever : missing->window;
 }
 
@@ -55,6 +68,7 @@ void SentBatches::Save(v1::SavedRun* saved) const {
     for (const Batch& batch : batches) {
       kept->add_batches(batch.number);
       kept->add_windows(batch.window);
+      kept->add_granted(batch.granted);
     }
   }
 }
@@ -63,7 +77,8 @@ void SentBatches::Restore(const v1::SavedRun& saved) {
   for (const v1::SavedBatches& kept : saved.batches()) {
     auto& sent = sent_[{kept.from(), kept.to()}];
     for (int i = 0; i < std::min(kept.batches_size(), kept.windows_size()); ++i)
-      sent.push_back({kept.batches(i), kept.windows(i)});
+      sent.push_back(
+          {kept.batches(i), kept.windows(i), i < kept.granted_size() && kept.granted(i)});
   }
 }
 

@@ -25,7 +25,8 @@ class SentBatches {
   // It has run the window that began at `window`: it has applied them, and sent the batches that it
   // reports.
   void OnReport(std::uint32_t process, const v1::WindowReport& report, Time window);
-  // Number of the last batch from `from` that `to` may not have; 0 if there is none.
+  // Number of the last batch on the stream from `from` that `to` may take in and may not have; 0 if
+  // there is none. Not those after one that the controller has carried no further.
   std::uint64_t Last(std::uint32_t from, std::uint32_t to) const;
   // Beginning of the first window of `from` of which `to` lacks a batch, if `accepted` is the last
   // that it has; kNever if it has all.
@@ -41,13 +42,17 @@ class SentBatches {
 
  private:
   struct Batch {
-    std::uint64_t number = 0;
-    Time window = 0;  // where the one it is of begins
+    std::uint64_t number = 0;  // on the stream; 0: the controller carries it
+    Time window = 0;           // where the one it is of begins
+    bool granted = false;      // it is in a grant, so of those that are carried, it arrives
+    bool Missing(std::uint64_t accepted) const {
+      return number == 0 ? !granted : number > accepted;
+    }
   };
   // By sender and receiver; in order.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<Batch>> sent_;
-  // By receiver: senders and last batches that its grant named.
-  std::vector<std::vector<std::pair<std::uint32_t, std::uint64_t>>> granted_;
+  // By receiver: senders whose batches its grant has, and how many.
+  std::vector<std::vector<std::pair<std::uint32_t, std::size_t>>> granted_;
 };
 
 }  // namespace percs

@@ -23,7 +23,7 @@ Time VirtualTime::Standstill(Phase phase, Clock::time_point now) const {
   if (faults_hold_at_) return *faults_hold_at_;
   if (programs_hold_at_) return std::max(master_.now(), *programs_hold_at_);
   // What happens next is known only when all have reported, and nothing is to be taken again.
-  if (master_.anyone_running()) return master_.now();
+  if (master_.in_span()) return master_.now();
   // Between windows there are no events, so virtual time has passed with the wall clock.
   return std::max(master_.now(),
                   std::min({pace_.Allowed(now), master_.next(), pause_at_.value_or(kNever)}));

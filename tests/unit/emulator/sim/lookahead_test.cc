@@ -31,6 +31,21 @@ TEST(Lookahead, AShorterDCableShortensTheHorizonAndAnLCableDoesNot) {
   EXPECT_EQ(Horizon(scenario), 80 * kNanosecond);
 }
 
+// Whole drawers in each process: 25 ns of LR wire. D cables may be swapped, so their length counts
+// even where all that they connect is in one process.
+TEST(Lookahead, BetweenProcessesOnlyLinksOfThePlacementCount) {
+  Scenario scenario;
+  const auto crossing = [&](const std::vector<std::uint16_t>& process_of_node) {
+    return FindCrossing(Two(), scenario, process_of_node).time;
+  };
+  EXPECT_EQ(crossing({0, 1, 2, 3, 4, 5, 6, 7}), 55 * kNanosecond);
+  EXPECT_EQ(crossing({0, 0, 1, 1, 2, 2, 3, 3}), 75 * kNanosecond);
+  EXPECT_EQ(crossing({0, 0, 0, 0, 1, 1, 1, 1}), 250 * kNanosecond);
+  EXPECT_EQ(crossing({0, 0, 0, 0, 0, 0, 0, 0}), 250 * kNanosecond);
+  scenario.cables = {{*Two().ParseLink("sn0-d0-h0/sn0-d1-h0"), kNanosecond}};
+  EXPECT_EQ(crossing({0, 0, 1, 1, 2, 2, 3, 3}), 51 * kNanosecond);
+}
+
 TEST(Lookahead, NetworkManagementCrossesToo) {
   Scenario scenario;
   scenario.parameters.management_latency = 90 * kNanosecond;

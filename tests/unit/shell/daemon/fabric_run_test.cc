@@ -24,7 +24,7 @@ TEST_F(PausedRunTest, VirtualTimeOfAPausedRunIsThatOfThePauseAlsoWhenNothingHapp
   const Time until = run_->StepBy(10 * kMicrosecond);
   v1::DaemonMessage ran;  // the window; what comes next is beyond the pause
   ran.mutable_report()->set_unfinished(1);
-  ran.mutable_report()->set_next_event(100 * kMicrosecond);
+  ran.mutable_report()->set_next_event(kMillisecond);
   run_->OnMessage(0, ran);
   EXPECT_EQ(run_->state(), v1::FABRIC_STATE_PAUSED);
   EXPECT_EQ(run_->virtual_time(), until);
@@ -199,7 +199,7 @@ TEST_F(MissingDaemonTest, HalfTheAnswerOfADaemonThatIsLostIsNone) {
     for (const NodeState& state : *states) told.push_back(state.node);
   });
   v1::DaemonMessage report;
-  report.mutable_report();
+  report.mutable_report()->set_next_event(kMillisecond);
   run_->OnMessage(0, report);
   ASSERT_TRUE(port_.messages.back().has_collect());
   const std::uint64_t query = port_.messages.back().collect().query();
@@ -284,25 +284,28 @@ TEST_F(MissingDaemonTest, ACommandInTheJournalTakesEffectAgainWhenVirtualTimeGet
   v1::JournalRecord cut;
   cut.mutable_create_fault()->set_id("cut");
   cut.mutable_create_fault()->set_link_down("sn0-d0-h0:LL0");
-  report(*run_, 70'000);
+  const Time first = port_.messages.back().grant().end();
+  report(*run_, first + kNanosecond);
+  const Time at = port_.messages.back().grant().end();
   run_->Act(cut, nullptr, Into(&command_));
-  report(*run_, 300'000);
+  report(*run_, at + kNanosecond);
   ASSERT_EQ(command_, absl::OkStatus());
   ASSERT_EQ(kept_.size(), 1u);
-  ASSERT_EQ(kept_[0].at(), 125'000) << "the end of the second window";
+  ASSERT_EQ(kept_[0].at(), at) << "the end of the second span";
   const auto next = Restored(saved);
   next->TakeUp();
   EXPECT_FALSE(next->faults().Get("cut").ok());
-  EXPECT_EQ(next->virtual_time(), 125'000) << "commands have taken effect up to there";
+  EXPECT_EQ(next->virtual_time(), at) << "commands have taken effect up to there";
   next->Act(cut, nullptr, Into(&command_));
   EXPECT_TRUE(absl::IsUnavailable(command_)) << command_;
-  EXPECT_THAT(std::string(command_.message()), HasSubstr("1 commands up to 125ns take effect"));
-  report(*next, 100'000);
+  EXPECT_THAT(std::string(command_.message()),
+              HasSubstr("1 commands up to " + FormatTime(at) + " take effect"));
+  report(*next, first + 2 * kNanosecond);
   EXPECT_FALSE(next->faults().Get("cut").ok());
-  EXPECT_EQ(port_.messages.back().grant().end(), 125'000) << "no window goes beyond it";
-  report(*next, 300'000);
+  EXPECT_EQ(port_.messages.back().grant().end(), at) << "no window goes beyond it";
+  report(*next, at + kNanosecond);
   ASSERT_TRUE(next->faults().Get("cut").ok());
-  EXPECT_EQ(next->faults().Get("cut")->selected_at, 125'000);
+  EXPECT_EQ(next->faults().Get("cut")->selected_at, at);
   next->Act(cut, nullptr, Into(&command_));
   EXPECT_FALSE(absl::IsUnavailable(command_)) << command_;
   EXPECT_EQ(kept_.size(), 1u);
@@ -313,7 +316,7 @@ TEST_F(MissingDaemonTest, ACommandForADaemonThatIsLostIsForgotten) {
   Begin();
   run_->Pause();
   v1::DaemonMessage report;
-  report.mutable_report()->set_next_event(1'000'000);
+  report.mutable_report()->set_next_event(kMillisecond);
   report.mutable_report()->set_unfinished(1);
   run_->OnMessage(0, report);
   v1::JournalRecord trace;

@@ -60,6 +60,7 @@ TEST(RunLossesTest, TheCommandSaysFromWhenOnNothingArrivedAtWhom) {
   v1::WindowReport sent;
   sent.add_peers(0);
   sent.add_batches(1);
+  sent.add_carried("");
   batches.OnReport(1, sent, 40);
   RunLosses losses(placement);
   losses.Declare(DeclaredLossOf(1, 100), {0, 2});

@@ -80,6 +80,7 @@ v1::WindowReport Sent(std::uint32_t to, std::uint64_t batch) {
   v1::WindowReport report;
   report.add_peers(to);
   report.add_batches(batch);
+  report.add_carried(batch == 0 ? "with the report" : "");
   return report;
 }
 
@@ -105,8 +106,8 @@ TEST(SentBatchesTest, WhatTheReceiverLacksBeginsWithTheWindowOfTheFirstBatchItDo
 TEST(SentBatchesTest, AReportMeansThatWhatTheGrantNamedWasTakenIn) {
   SentBatches batches(2);
   batches.OnReport(0, Sent(1, 1), 100);
-  batches.OnReport(0, Sent(1, 2), 200);
   batches.OnGrant(1, Named(0, 1));
+  batches.OnReport(0, Sent(1, 2), 200);
   EXPECT_EQ(batches.FirstMissing(0, 1, 0), 100) << "granted is not taken in";
   batches.OnReport(1, {}, 300);
   EXPECT_EQ(batches.FirstMissing(0, 1, 0), 200);
@@ -123,6 +124,33 @@ TEST(SentBatchesTest, OfALostSenderAReportMeansNothing) {
   batches.OnReport(1, {}, 300);
   EXPECT_EQ(batches.FirstMissing(0, 1, 0), 100);
   EXPECT_EQ(batches.FirstMissing(2, 1, 0), kNever) << "that of the other one was taken in";
+}
+
+// Those with the report arrive if they are granted, and otherwise nothing does that came after
+// them.
+TEST(SentBatchesTest, WhatTheControllerCarriesArrivesIfItIsGranted) {
+  for (const bool taken_over : {false, true}) {
+    SentBatches batches(2);
+    batches.OnReport(0, Sent(1, 1), 100);
+    batches.OnReport(0, Sent(1, 0), 200);
+    batches.OnReport(0, Sent(1, 2), 300);
+    EXPECT_EQ(batches.Last(0, 1), 1u) << "2 comes after what is not granted";
+    EXPECT_EQ(batches.FirstMissing(0, 1, 1), 200);
+    batches.OnGrant(1, Named(0, 2));
+    batches.OnReport(0, Sent(1, 0), 400);
+    batches.OnReport(0, Sent(1, 3), 500);
+    if (taken_over) {
+      v1::SavedRun saved;
+      batches.Save(&saved);
+      batches = SentBatches(2);
+      batches.Restore(saved);
+    }
+    batches.Lose(0);
+    EXPECT_EQ(batches.Last(0, 1), 2u);
+    EXPECT_EQ(batches.FirstMissing(0, 1, 0), 100);
+    EXPECT_EQ(batches.FirstMissing(0, 1, 1), 300);
+    EXPECT_EQ(batches.FirstMissing(0, 1, 2), 400);
+  }
 }
 
 TEST(SentBatchesTest, AreSavedAndForgottenWithTheirProcess) {

@@ -24,7 +24,7 @@ void Report(WindowMaster& master, Time next) {
 }
 
 TEST(VirtualTimeTest, WithoutAPaceItIsTheEndOfTheLastWindow) {
-  WindowMaster master(1, kVirtualTimeLookahead);
+  WindowMaster master(1, kVirtualTimeLookahead, kVirtualTimeLookahead);
   VirtualTime time({}, master);
   EXPECT_FALSE(time.started());
   EXPECT_EQ(time.WallSeconds(kWallBegin), 0);
@@ -38,7 +38,7 @@ TEST(VirtualTimeTest, WithoutAPaceItIsTheEndOfTheLastWindow) {
 }
 
 TEST(VirtualTimeTest, APacePassesBetweenWindowsButNotBeyondTheNextEventOrThePause) {
-  WindowMaster master(1, kVirtualTimeLookahead);
+  WindowMaster master(1, kVirtualTimeLookahead, kVirtualTimeLookahead);
   VirtualTime time(PacedByMicroseconds(), master);
   time.Start(kWallBegin);
   Report(master, 500);
@@ -55,7 +55,7 @@ TEST(VirtualTimeTest, APacePassesBetweenWindowsButNotBeyondTheNextEventOrThePaus
 // What a process sends in the window may arrive before all that is known. Another pace once took
 // effect after such an arrival.
 TEST(VirtualTimeTest, APaceDoesNotPassWhileAWindowIsOpen) {
-  WindowMaster master(2, kVirtualTimeLookahead);
+  WindowMaster master(2, kVirtualTimeLookahead, kVirtualTimeLookahead);
   VirtualTime time(PacedByMicroseconds(), master);
   time.Start(kWallBegin);
   const auto sends = [](std::uint32_t to, Time arrival) {
@@ -64,6 +64,8 @@ TEST(VirtualTimeTest, APaceDoesNotPassWhileAWindowIsOpen) {
     report.add_peers(to);
     report.add_batches(1);
     report.add_arrivals(arrival);
+    report.add_credits(kNever);
+    report.add_carried("");
     return report;
   };
   Report(master, 5'000);
@@ -76,7 +78,7 @@ TEST(VirtualTimeTest, APaceDoesNotPassWhileAWindowIsOpen) {
 }
 
 TEST(VirtualTimeTest, WhatWasSaidIsNeverTakenBack) {
-  WindowMaster master(1, kVirtualTimeLookahead);
+  WindowMaster master(1, kVirtualTimeLookahead, kVirtualTimeLookahead);
   VirtualTime time(PacedByMicroseconds(), master);
   time.Start(kWallBegin);
   Report(master, 500);
@@ -89,7 +91,7 @@ TEST(VirtualTimeTest, WhatWasSaidIsNeverTakenBack) {
 }
 
 TEST(VirtualTimeTest, AfterAPauseThePaceContinuesFromThePause) {
-  WindowMaster master(1, kVirtualTimeLookahead);
+  WindowMaster master(1, kVirtualTimeLookahead, kVirtualTimeLookahead);
   VirtualTime time(PacedByMicroseconds(), master);
   time.Start(kWallBegin);
   Report(master, 5'000);
@@ -102,7 +104,7 @@ TEST(VirtualTimeTest, AfterAPauseThePaceContinuesFromThePause) {
 }
 
 TEST(VirtualTimeTest, AnotherPaceHoldsFromWhereItIs) {
-  WindowMaster master(1, kVirtualTimeLookahead);
+  WindowMaster master(1, kVirtualTimeLookahead, kVirtualTimeLookahead);
   VirtualTime time(PacedByMicroseconds(), master);
   time.Start(kWallBegin);
   Report(master, 5'000);
@@ -118,7 +120,7 @@ TEST(VirtualTimeTest, AnotherPaceHoldsFromWhereItIs) {
 }
 
 TEST(VirtualTimeTest, FaultsThatAreAllThatIsLeftHoldItUntilTheyAreReleased) {
-  WindowMaster master(1, kVirtualTimeLookahead);
+  WindowMaster master(1, kVirtualTimeLookahead, kVirtualTimeLookahead);
   VirtualTime time(PacedByMicroseconds(), master);
   time.Start(kWallBegin);
   Report(master, 5'000);
@@ -130,7 +132,7 @@ TEST(VirtualTimeTest, FaultsThatAreAllThatIsLeftHoldItUntilTheyAreReleased) {
 }
 
 TEST(VirtualTimeTest, WhatProgramsAskedForTakesEffectWhereTheyHeldIt) {
-  WindowMaster master(1, kVirtualTimeLookahead);
+  WindowMaster master(1, kVirtualTimeLookahead, kVirtualTimeLookahead);
   VirtualTime time(PacedByMicroseconds(), master);
   time.Start(kWallBegin);
   Report(master, 40);
