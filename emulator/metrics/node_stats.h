@@ -165,8 +165,11 @@ struct NodeStats {
   static void VisitLaterModels(F&& f, Stats&... stats);
 };
 
+// The result type is spelled out, as Clang 14 does not deduce it where an address is taken.
+template <typename Stats>
+using CounterOf = std::conditional_t<std::is_const_v<Stats>, const std::uint64_t, std::uint64_t>;
 template <auto kMember, typename Stats>
-auto& NodeValue(Stats& stats, std::size_t i) {
+CounterOf<Stats>& NodeValue(Stats& stats, std::size_t i) {
   auto& value = stats.*kMember;
   if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, std::uint64_t>) {
     return value;
@@ -182,7 +185,7 @@ template <auto kMember>
 inline constexpr CounterValues kValues =
     ValuesFrom<kMember>(0, sizeof(std::declval<NodeStats&>().*kMember) / sizeof(std::uint64_t));
 template <auto kMember, typename Stats>
-auto& ValueOfPort(Stats& stats, std::size_t port) {
+CounterOf<Stats>& ValueOfPort(Stats& stats, std::size_t port) {
   return stats.ports[port].*kMember;
 }
 template <auto kMember>
