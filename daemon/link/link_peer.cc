@@ -102,16 +102,13 @@ absl::Status LinkPeer::OnMessage(v1::LinkMessage& message) {
   return absl::OkStatus();
 }
 
-absl::Status LinkPeer::Take(std::uint64_t number, absl::FunctionRef<absl::Status(Outbox&&)> take) {
+absl::Status LinkPeer::Take(std::uint64_t number, const TakeOutbox& take) {
   PERCS_CHECK(Arrived(number));
   while (taken_ < number) {
     ++taken_;
     Received next = std::move(arrived_.front());
     arrived_.pop_front();
-    absl::Status status;
-    if (!next.decoded) status = decoder_.Decode(BytesOf(next.batch), &next.outbox);
-    if (status.ok()) status = take(std::move(next.outbox));
-    if (!status.ok()) {
+    if (absl::Status status = HandOver(std::move(next), take); !status.ok()) {
       return absl::InvalidArgumentError(fmt::format("batch {} of process {}: {}", taken_,
                                                     spec_.process, std::string(status.message())));
     }
@@ -119,15 +116,18 @@ absl::Status LinkPeer::Take(std::uint64_t number, absl::FunctionRef<absl::Status
   return absl::OkStatus();
 }
 
-absl::Status LinkPeer::TakeCarried(const std::string& batch,
-                                   absl::FunctionRef<absl::Status(Outbox&&)> take) {
+absl::Status LinkPeer::TakeCarried(std::string batch, const TakeOutbox& take) {
   ++carried_taken_;
-  Outbox outbox;
-  absl::Status status = decoder_.Decode(BytesOf(batch), &outbox);
-  if (status.ok()) status = take(std::move(outbox));
+  absl::Status status = HandOver({.batch = std::move(batch)}, take);
   if (status.ok()) return status;
   return absl::InvalidArgumentError(fmt::format("a batch of process {} in a grant: {}",
                                                 spec_.process, std::string(status.message())));
+}
+
+absl::Status LinkPeer::HandOver(Received received, const TakeOutbox& take) {
+  absl::Status status;
+  if (!received.decoded) status = decoder_.Decode(BytesOf(received.batch), &received.outbox);
+  return status.ok() ? take(std::move(received.outbox)) : status;
 }
 
 void LinkPeer::OnReached() {

@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "daemon/link/codec.h"
 #include "daemon/link/link_transport.h"
@@ -64,22 +63,32 @@ class LinkPeer final : public Endpoint<v1::LinkMessage, v1::LinkMessage> {
   bool reached() const { return reached_; }
   const LinkPeerSpec& spec() const { return spec_; }
 
+  // An error names what is wrong with the outbox.
+  using TakeOutbox = std::function<absl::Status(Outbox&&)>;
+
   // Of an outbox. Returns the number of the batch.
   std::uint64_t Send(std::string batch);
   // One goes another way.
   void CountCarried() { ++carried_sent_; }
   bool Arrived(std::uint64_t number) const { return session().received() >= number; }
   // Hands over batches up to `number` that were not taken yet, in order.
-  absl::Status Take(std::uint64_t number, absl::FunctionRef<absl::Status(Outbox&&)> take);
+  absl::Status Take(std::uint64_t number, const TakeOutbox& take);
   // Hands over a batch that has not come on the stream. After the one before it, as a packet may be
   // in several.
-  absl::Status TakeCarried(const std::string& batch,
-                           absl::FunctionRef<absl::Status(Outbox&&)> take);
+  absl::Status TakeCarried(std::string batch, const TakeOutbox& take);
 
   // FAILED_PRECONDITION that names what was expected and what came.
   absl::Status CheckHello(const v1::LinkHello& hello) const override;
 
  private:
+  // A batch is decoded when it comes, unless one has not come that was carried.
+  struct Received {
+    std::string batch = {};
+    Outbox outbox = {};
+    bool decoded = false;
+  };
+
+  absl::Status HandOver(Received received, const TakeOutbox& take);
   void FillHello(v1::LinkHello* hello) const override;
   absl::Status OnMessage(v1::LinkMessage& message) override;
   void OnReached() override;
@@ -93,13 +102,7 @@ class LinkPeer final : public Endpoint<v1::LinkMessage, v1::LinkMessage> {
   std::unique_ptr<LinkLine> line_;  // since it was dialled first
   Timer redial_;
   OutboxDecoder decoder_;
-  // Batches not taken yet. They are decoded at once, unless one has not come that was carried.
-  struct Received {
-    std::string batch;
-    Outbox outbox;
-    bool decoded = false;
-  };
-  std::deque<Received> arrived_;
+  std::deque<Received> arrived_;  // not taken yet
   std::uint64_t taken_ = 0, carried_sent_ = 0, carried_taken_ = 0;
   bool reached_ = false, fail_fast_ = false, dialled_fast_ = false;
   std::string why_apart_;

@@ -235,15 +235,13 @@ absl::Status Host::TakeArrivals() {
 }
 
 absl::Status Host::TakeBatch(int i) {
-  if (grant_.carried(i).empty()) return TakeBatches(grant_.peers(i), grant_.batches(i));
-  return mesh_->peer(grant_.peers(i))->TakeCarried(grant_.carried(i), [this](Outbox&& outbox) {
-    return fabric_->Accept(std::move(outbox));
-  });
+  LinkPeer* peer = mesh_->peer(grant_.peers(i));
+  if (grant_.carried(i).empty()) return peer->Take(grant_.batches(i), Accept());
+  return peer->TakeCarried(std::move(*grant_.mutable_carried(i)), Accept());
 }
 
-absl::Status Host::TakeBatches(std::uint32_t process, std::uint64_t number) {
-  return mesh_->peer(process)->Take(
-      number, [this](Outbox&& outbox) { return fabric_->Accept(std::move(outbox)); });
+LinkPeer::TakeOutbox Host::Accept() {
+  return [this](Outbox&& outbox) { return fabric_->Accept(std::move(outbox)); };
 }
 
 void Host::PeerLost(const v1::PeerLost& message) {
@@ -285,7 +283,7 @@ absl::StatusOr<std::uint64_t> Host::TakeLast(std::uint32_t process, std::uint64_
     if (absl::Status status = TakeBatch(i); !status.ok()) return status;
   }
   grant_.Swap(&others);
-  absl::Status status = TakeBatches(process, accepted);
+  absl::Status status = mesh_->peer(process)->Take(accepted, Accept());
   return status.ok() ? absl::StatusOr<std::uint64_t>(accepted) : status;
 }
 
@@ -386,8 +384,7 @@ absl::Status Host::RunGranted() {
                                                   FormatTime(grant_.end()),
                                                   FormatTime(fabric_->now())));
   }
-  waiting_.assign(grant_.waiting().begin(), grant_.waiting().end());
-  for (const std::uint32_t process : waiting_) {
+  for (const std::uint32_t process : grant_.waiting()) {
     if (process > manager_)
       return absl::InvalidArgumentError(
           fmt::format("process {} waits for credits; there are {}", process, manager_ + 1));
@@ -419,7 +416,7 @@ bool Host::ComputeSlice() {
   const Clock::time_point begin = events_.now();
   Clock::time_point from = begin;
   while (true) {
-    const Time end = fabric_->WindowReach(grant_.end(), waiting_);
+    const Time end = fabric_->WindowReach(grant_.end(), grant_.waiting());
     const Time longest = std::min(stretch_, fabric_->lookahead());
     Time start = fabric_->now();
     if (end - start > longest) start = std::clamp(fabric_->NextEventTime(), start, end);

@@ -78,7 +78,7 @@ class Host {
   void AddPeer(std::uint32_t process);
   // Number i of the grant's.
   absl::Status TakeBatch(int i);
-  absl::Status TakeBatches(std::uint32_t process, std::uint64_t number);
+  LinkPeer::TakeOutbox Accept();
   absl::StatusOr<std::uint64_t> TakeLast(std::uint32_t process, std::uint64_t limit);
   absl::Status RunGranted();
   // Sends the next slice of an answer; virtual time does not pass until all of it is sent.
@@ -117,7 +117,6 @@ class Host {
   Time stretch_ = 0;              // of virtual time, that took less than a slice to compute
   std::vector<std::function<void()>> after_window_;  // messages that have to wait
   v1::WindowGrant grant_;
-  std::vector<std::uint32_t> waiting_;  // of it
 };
 
 }  // namespace percs

@@ -11,6 +11,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "emulator/base/digest.h"
 #include "emulator/chip/fault_tally.h"
 #include "emulator/chip/node_context.h"
@@ -140,7 +141,7 @@ class Fabric {
   // How far this process may run if nothing reaches it before `end` but answers to what is in the
   // outboxes: not before now(), and each answer takes as long as a crossing. Credits are answered
   // only by the processes that wait for them.
-  Time WindowReach(Time end, const std::vector<std::uint32_t>& waiting) const;
+  Time WindowReach(Time end, absl::Span<const std::uint32_t> waiting) const;
   // Processes for whose credits a local output waits now. What others return is no event here
   // before the next one.
   std::vector<std::uint32_t> AwaitedForCredits() const;

@@ -110,7 +110,7 @@ Outbox& Fabric::outbox(std::uint32_t process) {
   return shards_[0].to_process[static_cast<std::size_t>(process)];
 }
 
-Time Fabric::WindowReach(Time end, const std::vector<std::uint32_t>& waiting) const {
+Time Fabric::WindowReach(Time end, absl::Span<const std::uint32_t> waiting) const {
   Time sent = kNever;
   for (const Outbox& box : shards_[0].to_process) sent = std::min(sent, box.EarliestEvent());
   for (const std::uint32_t process : waiting)

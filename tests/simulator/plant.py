@@ -152,8 +152,8 @@ BUGS = [
     bug_of(
         "a daemon runs on after it has sent something that may be answered",
         "daemon/node/host.cc",
-        "    const Time end = fabric_->WindowReach(grant_.end(), waiting_);",
-        "    const Time end = BUG ? grant_.end() : fabric_->WindowReach(grant_.end(), waiting_);"),
+        "    const Time end = fabric_->WindowReach(grant_.end(), grant_.waiting());",
+        "    const Time end = BUG ? grant_.end() : fabric_->WindowReach(grant_.end(), grant_.waiting());"),
     bug_of(
         "a batch that the controller carried no further counts as taken in",
         "daemon/controller/run/sent_batches.h",
