@@ -27,13 +27,22 @@ CREATE TABLE IF NOT EXISTS step(
 
 }  // namespace
 
-// One statement, from its text to its end.
+// One use of a statement. Its text is compiled once, as some are used in every window.
 class StateStore::Statement {
  public:
-  Statement(sqlite3* database, const char* sql) : database_(database) {
-    code_ = sqlite3_prepare_v2(database, sql, -1, &statement_, nullptr);
+  Statement(StateStore* store, const char* sql) {
+    sqlite3_stmt*& statement = store->statements_[sql];
+    if (statement == nullptr) {
+      code_ = sqlite3_prepare_v3(store->database_, sql, -1, SQLITE_PREPARE_PERSISTENT, &statement,
+                                 nullptr);
+    }
+    statement_ = statement;
   }
-  ~Statement() { sqlite3_finalize(statement_); }
+  ~Statement() {
+    if (statement_ == nullptr) return;
+    sqlite3_reset(statement_);
+    sqlite3_clear_bindings(statement_);
+  }
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
 
@@ -75,13 +84,14 @@ class StateStore::Statement {
   }
 
  private:
-  sqlite3* database_;
   sqlite3_stmt* statement_ = nullptr;
   int code_ = SQLITE_OK;
   int bound_ = 0;
 };
 
 void StateStore::Close() {
+  for (const auto& [sql, statement] : statements_) sqlite3_finalize(statement);
+  statements_.clear();
   if (database_ != nullptr) sqlite3_close(database_);
   database_ = nullptr;
 }
@@ -123,7 +133,7 @@ absl::Status StateStore::Open(const std::string& folder) {
         Run("PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;");
   }
   if (status.ok()) {
-    Statement check(database_, "PRAGMA quick_check(1)");
+    Statement check(this, "PRAGMA quick_check(1)");
     const bool whole = check.Step() && check.At(0) == "ok";
     if (!whole) status = Check(check.failed() ? check.code() : SQLITE_CORRUPT, "checking it");
   }
@@ -144,7 +154,7 @@ absl::Status StateStore::CreateTables() {
 }
 
 std::optional<std::string> StateStore::Meta(const std::string& key) {
-  Statement statement(database_, "SELECT value FROM meta WHERE key = ?");
+  Statement statement(this, "SELECT value FROM meta WHERE key = ?");
   if (!statement.Text(key).Step()) return std::nullopt;
   return statement.At(0);
 }
@@ -157,7 +167,7 @@ absl::Status StateStore::CheckVersions() {
         fmt::format("{} has format {}, and this software reads formats up to {}", path_, *format,
                     kStateFormat));
   }
-  Statement going_on(database_, "SELECT number FROM run WHERE state = 'going_on'");
+  Statement going_on(this, "SELECT number FROM run WHERE state = 'going_on'");
   if (!going_on.Step()) return absl::OkStatus();
   const auto same = [&](const char* what, std::uint32_t ours) -> absl::Status {
     const std::string theirs = Meta(what).value_or("0");
@@ -179,7 +189,7 @@ absl::StatusOr<KeptState> StateStore::Load() {
   const auto damaged = [this](const char* what) {
     return Check(SQLITE_CORRUPT, fmt::format("reading a {}", what));
   };
-  Statement members(database_, "SELECT place, state FROM member ORDER BY place");
+  Statement members(this, "SELECT place, state FROM member ORDER BY place");
   while (members.Step()) {
     v1::SavedMember member;
     if (!member.ParseFromString(members.At(1)) || members.NumberAt(0) >= state.places)
@@ -189,7 +199,7 @@ absl::StatusOr<KeptState> StateStore::Load() {
   if (members.failed()) return Check(members.code(), "reading daemons");
   if (absl::Status status = LoadRuns(&state); !status.ok()) return status;
   if (state.runs.empty() || state.runs.back().state != kGoingOn) return state;
-  Statement steps(database_, "SELECT step FROM step WHERE run = ? ORDER BY number");
+  Statement steps(this, "SELECT step FROM step WHERE run = ? ORDER BY number");
   steps.Number(state.runs.back().number);
   while (steps.Step()) {
     if (!state.steps.emplace_back().ParseFromString(steps.At(0))) return damaged("step");
@@ -202,7 +212,7 @@ absl::StatusOr<KeptState> StateStore::Load() {
 
 absl::Status StateStore::LoadRuns(KeptState* state) {
   Statement runs(
-      database_,
+      this,
       "SELECT number, name, state, request, progress.saved, result, code, error FROM run "
       "LEFT JOIN progress ON progress.run = number ORDER BY number");
   while (runs.Step()) {
@@ -229,13 +239,13 @@ void StateStore::Begin(Survives survives) {
     if (!trouble_.ok()) return;
     survives_ = survives;
   }
-  trouble_ =
-      Check(sqlite3_exec(database_, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), "writing");
+  trouble_ = absl::OkStatus();
+  Put("BEGIN IMMEDIATE", [](Statement&) {});
 }
 
 void StateStore::Put(const char* sql, const std::function<void(Statement&)>& bind) {
   if (!trouble_.ok()) return;
-  Statement statement(database_, sql);
+  Statement statement(this, sql);
   bind(statement);
   statement.Step();
   trouble_ = Check(statement.code(), "writing");
@@ -289,8 +299,7 @@ void StateStore::EndRun(std::uint64_t number, const absl::StatusOr<v1::GetResult
 }
 
 absl::Status StateStore::Commit() {
-  if (trouble_.ok())
-    trouble_ = Check(sqlite3_exec(database_, "COMMIT", nullptr, nullptr, nullptr), "writing");
+  Put("COMMIT", [](Statement&) {});
   if (!trouble_.ok()) sqlite3_exec(database_, "ROLLBACK", nullptr, nullptr, nullptr);
   return trouble_;
 }

@@ -12,8 +12,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -96,7 +98,8 @@ class StateStore {
   Disk* disk_;
   std::string path_;
   sqlite3* database_ = nullptr;
-  absl::Status trouble_;  // of the transaction
+  std::map<std::string_view, sqlite3_stmt*> statements_;  // by their texts, which are literals
+  absl::Status trouble_;                                  // of the transaction
   Survives survives_ = Survives::kMachine;
 };
 
