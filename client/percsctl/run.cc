@@ -10,6 +10,7 @@
 
 #include "client/lib/checkpoint.h"
 #include "client/lib/executor.h"
+#include "client/lib/huge_pages.h"
 #include "client/lib/interrupt.h"
 #include "client/lib/route_file.h"
 #include "client/lib/run_page.h"
@@ -157,6 +158,8 @@ Outcome Run(const RunArguments& a) {
   const auto page = StartPage(a, *topology, options);
   if (!page.ok()) return FromStatus(page.status());
   LocalRunProgress progress(input->scenario, topology->nodes(), a.progress, options);
+  constexpr std::size_t kBytesPerNode = 160 << 10;  // docs/benchmarks.md
+  ExpectMemory(topology->nodes() * kBytesPerNode);
   const Pacer pacer(PacingOf(input->message));
   options.threads = pool.threads();
   options.executor = &executor;

@@ -72,7 +72,8 @@ struct BladeContext {
   const BladeParameters parameters;
   Time now = 0;
   Time last_event = 0;  // of the last thing that a result shows
-  EventQueue queue;
+  EventNodes events;
+  EventQueue queue{&events};
   BladeStats stats;
   DigestStream digest;
   std::uint32_t spes_down = 0;  // bit i: SPE i

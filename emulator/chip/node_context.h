@@ -25,6 +25,9 @@ namespace percs {
 struct WorkCounters {
   std::int64_t unfinished = 0;
   std::int64_t resident = 0;
+  // There are so many nodes that what they will touch is better fetched into the cache in advance.
+  bool fetches = false;
+  EventNodes events;
   Pool<Packet> packets;  // of all nodes of the shard: a packet crosses between them without a copy
 };
 
@@ -46,7 +49,8 @@ struct NodeContext {
         parameters(&parameters),
         work(work),
         packets(work->packets),
-        on_delivery(on_delivery) {}
+        on_delivery(on_delivery),
+        queue(&work->events) {}
 
   const NodeId node;
   const Topology* const topology;

@@ -58,8 +58,44 @@ struct Event {
   }
 };
 
+// Events of one or several queues, which one thread uses. Those of the hubs of a shard share them:
+// what was freed last, by whichever hub, is still in the cache.
+class EventNodes {
+ public:
+  static constexpr std::uint32_t kNil = 0xffffffffu;
+  struct Node {
+    Event event;
+    std::uint32_t next = kNil;
+  };
+  Node& operator[](std::uint32_t index) { return nodes_[index]; }
+  const Node& operator[](std::uint32_t index) const { return nodes_[index]; }
+  std::uint32_t Take() {
+    if (free_ == kNil) [[unlikely]]
+      Grow();
+    const std::uint32_t index = free_;
+    free_ = nodes_[index].next;
+    return index;
+  }
+  void Give(std::uint32_t index) {
+    nodes_[index].next = free_;
+    free_ = index;
+  }
+
+ private:
+  [[gnu::noinline]] void Grow() {
+    const std::size_t size = nodes_.size(), more = std::max<std::size_t>(size, 16);
+    PERCS_CHECK(size + more < kNil);
+    nodes_.resize(size + more);
+    for (std::size_t i = size + more; i-- > size;) Give(static_cast<std::uint32_t>(i));
+  }
+  std::vector<Node> nodes_;
+  std::uint32_t free_ = kNil;
+};
+
 class EventQueue {
  public:
+  // REQUIRES: `nodes` outlives this.
+  explicit EventQueue(EventNodes* nodes) : nodes_(nodes) {}
   bool empty() const { return next_ == kNever; }
   // Time of the earliest event, kNever if none.
   Time next_time() const { return next_; }
@@ -71,11 +107,9 @@ class EventQueue {
       PushHeap({time, key, data});
       return;
     }
-    if (free_ == kNil) Grow();
-    const std::uint32_t index = free_;
-    Node* const nodes = nodes_.data();
-    Node& node = nodes[index];
-    free_ = node.next;
+    const std::uint32_t index = nodes_->Take();
+    EventNodes& nodes = *nodes_;
+    EventNodes::Node& node = nodes[index];
     node.event = {time, key, data};
     const std::uint32_t bucket = Bucket(slot);
     if (Earlier(time, key.value, next_, next_key_)) {
@@ -83,6 +117,8 @@ class EventQueue {
       next_in_heap_ = false;
     }
     if (slot < first_) first_ = slot;
+    if (heads_.empty()) [[unlikely]]
+      heads_.assign(kBuckets, kNil);
     std::uint32_t* link = &heads_[bucket];
     if (!Marked(bucket)) {  // asked first: the head of the bucket is seldom in the cache
       Mark(bucket);
@@ -91,7 +127,7 @@ class EventQueue {
       return;
     }
     for (int passed = 0; *link != kNil; ++passed) {
-      Node& other = nodes[*link];
+      EventNodes::Node& other = nodes[*link];
       if (Earlier(time, key.value, other.event.time, other.event.key.value)) break;
       link = &other.next;
       if (passed == kManyPassed) [[unlikely]] {
@@ -103,22 +139,50 @@ class EventQueue {
     *link = index;
   }
 
+  // Calls f(event) for those before `end`, but for some that lie far ahead, in no order.
+  template <typename F>
+  void ForEachBefore(Time end, F&& f) const {
+    if (first_ == kNever) return;
+    const std::int64_t last = std::min((end - 1) >> kShift, first_ + kBuckets - 1);
+    for (std::int64_t slot = first_; slot <= last;) {
+      const std::uint32_t bucket = Bucket(slot), in_word = bucket & 63;
+      const std::uint64_t bits = occupied_[bucket >> 6] >> in_word;
+      if (bits == 0) {
+        slot += 64 - in_word;
+        continue;
+      }
+      slot += std::countr_zero(bits);
+      if (slot > last) return;
+      for (std::uint32_t i = heads_[Bucket(slot)]; i != kNil; i = (*nodes_)[i].next) {
+        const Event& event = (*nodes_)[i].event;
+        if (event.time < end) f(event);
+      }
+      ++slot;
+    }
+  }
+  // Has what pushing an event looks at fetched into the cache.
+  void Fetch() const {
+    __builtin_prefetch(this);
+    __builtin_prefetch(&occupied_[0]);
+    __builtin_prefetch(&occupied_[kBuckets / 128]);
+  }
+
   // REQUIRES: !empty(). Inlined: the event stays in registers.
   [[gnu::always_inline]] Event Pop() {
     if (next_in_heap_) return PopHeap();
     base_ = first_;
     std::uint32_t& head = heads_[Bucket(first_)];
     const std::uint32_t index = head;
-    Node& node = nodes_[index];
+    EventNodes& nodes = *nodes_;
+    EventNodes::Node& node = nodes[index];
     const Event event = node.event;
     head = node.next;
     node.event.time = kNever;
-    node.next = free_;
-    free_ = index;
+    nodes.Give(index);
     if (head != kNil) {
-      SetNextFetched(nodes_[head].event);
+      SetNextFetched(nodes[head].event);
     } else if (FindFirst()) {
-      SetNextFetched(nodes_[heads_[Bucket(first_)]].event);
+      SetNextFetched(nodes[heads_[Bucket(first_)]].event);
     } else {
       next_ = kNever;
     }
@@ -129,12 +193,8 @@ class EventQueue {
  private:
   static constexpr int kShift = 9;  // 512 ps per bucket: about one event in each under load
   static constexpr std::uint32_t kBuckets = 1024;  // 0.5 us ahead: a packet on LL, LR or D fits
-  static constexpr std::uint32_t kNil = 0xffffffffu;
+  static constexpr std::uint32_t kNil = EventNodes::kNil;
   static constexpr int kManyPassed = 32;
-  struct Node {
-    Event event;
-    std::uint32_t next;
-  };
 
   static std::uint32_t Bucket(std::int64_t slot) {
     return static_cast<std::uint32_t>(slot) & (kBuckets - 1);
@@ -146,15 +206,6 @@ class EventQueue {
     return Earlier(b.time, b.key.value, a.time, a.key.value);
   }
 
-  [[gnu::noinline]] void Grow() {
-    if (heads_.empty()) heads_.assign(kBuckets, kNil);
-    const std::size_t size = nodes_.size(), more = size ? size : 16;
-    nodes_.resize(size + more);
-    for (std::size_t i = size + more; i-- > size;) {
-      nodes_[i].next = free_;
-      free_ = static_cast<std::uint32_t>(i);
-    }
-  }
   bool Marked(std::uint32_t bucket) const { return occupied_[bucket >> 6] >> (bucket & 63) & 1; }
   void Mark(std::uint32_t bucket) {
     occupied_[bucket >> 6] |= std::uint64_t{1} << (bucket & 63);
@@ -204,13 +255,14 @@ class EventQueue {
   // in its order, for example the alerts of all links that fail at one instant, so the search goes
   // on where the last one ended.
   [[gnu::noinline]] std::uint32_t* FarLink(std::uint32_t index, std::uint32_t* link) {
-    const Event& event = nodes_[index].event;
+    EventNodes& nodes = *nodes_;
+    const Event& event = nodes[index].event;
     if (const std::uint32_t last = std::exchange(far_, index); last != kNil && last != index) {
-      Node& before = nodes_[last];
+      EventNodes::Node& before = nodes[last];
       const bool here = before.event.time >> kShift == event.time >> kShift;
       if (here && !Later(before.event, event)) link = &before.next;
     }
-    while (*link != kNil && !Later(nodes_[*link].event, event)) link = &nodes_[*link].next;
+    while (*link != kNil && !Later(nodes[*link].event, event)) link = &nodes[*link].next;
     return link;
   }
   // Rare: what happens more than a turn of the wheel from now.
@@ -228,23 +280,22 @@ class EventQueue {
     base_ = event.time >> kShift;
     next_in_heap_ = false;
     next_ = kNever;
-    if (first_ != kNever) SetNext(nodes_[heads_[Bucket(first_)]].event);
+    if (first_ != kNever) SetNext((*nodes_)[heads_[Bucket(first_)]].event);
     CompareHeap();
     return event;
   }
 
-  Time next_ = kNever;  // the earliest event
+  alignas(64) Time next_ = kNever;  // the earliest event
   std::uint64_t next_key_ = 0;
   bool next_in_heap_ = false;
-  std::uint32_t free_ = kNil;
-  std::uint32_t far_ = kNil;     // what FarLink was for last; it may have left the wheel since
   std::int64_t base_ = 0;        // bucket number (not yet modulo a turn) of the last event taken
   std::int64_t first_ = kNever;  // bucket number of the earliest event in the wheel
-  std::vector<Node> nodes_;
+  EventNodes* nodes_;
   std::vector<std::uint32_t> heads_;
   Time heap_time_ = kNever;  // of the heap's first event
   std::vector<Event> heap_;
-  std::uint32_t words_ = 0;  // bit w: occupied_[w] has a bit
+  std::uint32_t words_ = 0;   // bit w: occupied_[w] has a bit
+  std::uint32_t far_ = kNil;  // what FarLink was for last; it may have left the wheel since
   std::uint64_t occupied_[kBuckets / 64] = {};
 };
 

@@ -40,6 +40,7 @@ bool Hfi::Send(Packet* p, bool verified, const RouteSetting& route) {
     return false;
   }
   Port& port = ports_[static_cast<std::size_t>(in - kHfiFirst)];
+  if (context_.work->fetches) isr_->FetchCredits(out, p->out_vc);
   isr_->Queue(in, out).waiting.Push(p);
   queued_[out] += p->header.flits;
   port.waiting |= PortBit(out);
@@ -107,7 +108,11 @@ void Hfi::Start(PortId hfi_port, Port& port, HfiQueue& queue) {
   queued_[output] -= static_cast<std::uint32_t>(flits);
   w_in_free_ = now + flits * context_.parameters->w_flit_time;
   port.free_at = now + flits * context_.parameters->hfi.flit_time;
-  isr_->Fetch(output);
+  if (context_.work->fetches) {
+    isr_->FetchPeer(output);
+  } else {
+    isr_->Fetch(output);
+  }
   if (context_.phase && p->header.kind <= PacketKind::kData)
     context_.phase->Injected(now, p->header.bytes);
   context_.queue.Push(

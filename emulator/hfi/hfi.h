@@ -43,11 +43,14 @@ class Hfi final : public IsrListener {
   // Gives a packet to the HFI, now; `verified` fills its payload. False: no route, or its window
   // does not work; dropped and counted.
   bool Send(Packet* p, bool verified, const RouteSetting& route);
-  // A packet for `destination` will be sent soon.
-  void Expect(NodeId destination, WindowId source_window) {
+  // A packet for `destination` will be sent next, or after the next one if `later`.
+  void Expect(NodeId destination, WindowId source_window, bool later) {
     const PortId in = isr_->router().WindowPort(source_window);
+    if (later) return isr_->router().FetchGuess(destination, in);
     const PortId out = isr_->router().Guess(destination, in);
-    if (out != kNoPort) isr_->FetchQueue(in, out);
+    if (out == kNoPort) return;
+    isr_->FetchQueue(in, out);
+    isr_->Fetch(out);
   }
   std::size_t backlog() const { return backlog_; }
   void ResetArbiters() {

@@ -46,6 +46,11 @@ class CreditCounter {
   // Time of the next credit that does not exist yet, kNever if none is announced or under way.
   // REQUIRES: !Any(t).
   Time Next() const { return next_; }
+  // Has the announced ones fetched into the cache.
+  void Fetch() const {
+    __builtin_prefetch(runs_.get());
+    __builtin_prefetch(runs_.get() + kRunsAtFirst);
+  }
   // Everything that exists or is under way (for the check at the end of a run).
   int Total() const {
     int total = credits_;

@@ -142,10 +142,28 @@ class Isr {
   // used.
   void FetchQueue(PortId hfi_port, PortId output) { __builtin_prefetch(&Queue(hfi_port, output)); }
   // Has an output fetched into the cache that a packet is about to want.
-  void Fetch(PortId output) const {
+  void Fetch(PortId output, VcId vc = 0) const {
     __builtin_prefetch(&outputs_[output]);
     __builtin_prefetch(&outputs_[output].unfinished);
-    __builtin_prefetch(&outputs_[output].vc[0]);
+    __builtin_prefetch(&outputs_[output].vc[vc]);
+  }
+  // Likewise what a commitment there looks at beside it. Both read the output.
+  void FetchCredits(PortId output, VcId vc) const { outputs_[output].vc[vc].credits.Fetch(); }
+  void FetchPeer(PortId output) const {
+    if (const Isr* peer = outputs_[output].local) peer->context_.queue.Fetch();
+  }
+  // An event to come of a packet that arrives or has been injected, and where it may go then.
+  struct Coming {
+    const Packet* packet = nullptr;
+    PortId out = kNoPort;
+    VcId out_vc = 0;
+  };
+  // Have all of that fetched for such an event: each reads what the one before had fetched.
+  void FetchArrival(const Coming& coming);
+  void FetchDeparture(Coming* coming) const;
+  void FetchCredits(const Coming& coming) const;
+  void FetchPeer(const Coming& coming) const {
+    if (coming.out < kQueueOutputs) FetchPeer(coming.out);
   }
 
   // Brings the counters of ports in the node's statistics up to date.

@@ -111,7 +111,32 @@ std::uint8_t& Router::Pointer(const TablePlace& place) {
   if (!all) all = std::make_unique<Pointers>();
   std::vector<std::uint8_t>& pointers = (*all)[place.port];
   if (pointers.empty()) pointers.resize(static_cast<std::size_t>(context_.topology->supernodes()));
-  return pointers[place.intra ? static_cast<std::size_t>(own_supernode()) : place.index];
+  return pointers[PointerIndex(place)];
+}
+
+const std::uint8_t* Router::PointerIfMade(const TablePlace& place) const {
+  const std::unique_ptr<Pointers>& all = pointers_[static_cast<std::size_t>(place.kind)];
+  if (!all || (*all)[place.port].empty()) return nullptr;
+  return &(*all)[place.port][PointerIndex(place)];
+}
+
+PortId Router::Guess(NodeId destination, PortId in) const {
+  if (destination >= forwards_from_) return kNoPort;
+  const TablePlace place = DirectPlace(destination, in);
+  const PortMask mask = Entry(*tables_, place);
+  if (mask == 0) return kNoPort;
+  const bool several = (mask & (mask - 1)) != 0;
+  const std::uint8_t* const pointer = several ? PointerIfMade(place) : nullptr;
+  return Candidate(mask, pointer ? *pointer : 0);
+}
+
+void Router::FetchGuess(NodeId destination, PortId in) const {
+  if (destination >= forwards_from_) return;
+  const TablePlace place = DirectPlace(destination, in);
+  const RouteTable* const table = tables_->Table(place.kind, place.port).get();
+  if (!table) return;
+  if (const PortMask* const entry = table->Find(place)) __builtin_prefetch(entry);
+  __builtin_prefetch(PointerIfMade(place));
 }
 
 PortId Router::Candidate(PortMask mask, std::uint8_t pointer) {

@@ -77,12 +77,11 @@ class Router {
     if (header.destination >= forwards_from_) return RouteElsewhere(header, in);
     return RouteToHub(header, header.destination, in);
   }
-  // The first of the ports that lead to a hub, if any: a guess at what Route will say, which moves
-  // no pointer.
-  PortId Guess(NodeId hub, PortId in) const {
-    const PortMask mask = Entry(*tables_, DirectPlace(hub, in));
-    return mask == 0 ? kNoPort : static_cast<PortId>(std::countr_zero(mask));
-  }
+  // What Route will say of a packet on a direct route to a hub, unless others come before it: a
+  // guess, which moves no pointer. kNoPort if there is no telling.
+  PortId Guess(NodeId destination, PortId in) const;
+  // Has what such a guess reads fetched into the cache.
+  void FetchGuess(NodeId destination, PortId in) const;
   // The same at the source, after choosing the packet's mode and middle supernode.
   PortId RouteFromSource(PacketHeader& header, PortId in, const RouteSetting& setting,
                          const QueuedFlits& queued) {
@@ -147,6 +146,11 @@ class Router {
   // False if the entry is damaged.
   bool Watch(const TablePlace& place, PortMask mask);
   std::uint8_t& Pointer(const TablePlace& place);
+  // Null if it has not been needed yet.
+  const std::uint8_t* PointerIfMade(const TablePlace& place) const;
+  std::size_t PointerIndex(const TablePlace& place) const {
+    return place.intra ? static_cast<std::size_t>(own_supernode()) : place.index;
+  }
   static PortId Candidate(PortMask mask, std::uint8_t pointer);
 
   // source_route.cc

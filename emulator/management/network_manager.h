@@ -104,7 +104,8 @@ class NetworkManager {
   EventLog* log_;
   Send send_;
   TreeService trees_;
-  EventQueue queue_;
+  EventNodes events_of_queue_;
+  EventQueue queue_{&events_of_queue_};
   Pool<ControlItem> items_;
   Time now_ = 0;
 

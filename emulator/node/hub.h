@@ -65,6 +65,18 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   // Without what only keeps the clock or tells of congestion.
   Time next_foreground() const { return std::min(next_instant(), hfi_.next_delivery()); }
 
+  // Calls f(packet) for packets that arrive or have been injected before `end`, as far as that is
+  // known.
+  template <typename F>
+  void ForEachComing(Time end, F&& f) const {
+    context_.queue.ForEachBefore(end, [&f](const Event& event) {
+      if (event.key.event_class() != EventClass::kFlit) return;
+      if (IsHfi(static_cast<PortId>(event.key.port())) ||
+          event.key.detail() == static_cast<std::uint64_t>(FlitEvent::kRun)) {
+        f(event.object<const Packet>());
+      }
+    });
+  }
   // Runs every event before `end`.
   void Run(Time end) {
     if (clock_ || congestion_) [[unlikely]]
@@ -102,8 +114,8 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   // HubServices
   void SendRaw(NodeId destination, WindowId source_window, WindowId destination_window,
                std::uint64_t bytes, bool verified, const RouteSetting* route) override;
-  void Expect(NodeId destination, WindowId source_window) override {
-    hfi_.Expect(destination, source_window);
+  void Expect(NodeId destination, WindowId source_window, bool later) override {
+    hfi_.Expect(destination, source_window, later);
   }
   void SendMessage(const MessageRequest& request) override { messages_.Send(request); }
   void SetTimer(Time at, std::uint64_t token) override;

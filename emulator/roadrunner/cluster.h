@@ -119,7 +119,8 @@ class Cluster : private HostLink {
   std::vector<Message> messages_;
   std::vector<std::uint64_t> free_messages_;
   std::vector<std::pair<int, PendingCall>> calls_;  // by Cell
-  EventQueue queue_;
+  EventNodes nodes_of_queue_;
+  EventQueue queue_{&nodes_of_queue_};
   Time now_ = 0;
   DigestStream digest_;
 };

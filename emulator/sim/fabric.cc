@@ -48,6 +48,7 @@ absl::Status Fabric::Build(int threads) {
   blades_.resize(topology_.blades());
   shard_of_.resize(topology_.nodes());
   for (Shard& shard : shards_) {
+    shard.work.fetches = nodes.size() > HubPipeline::kFewHubs;
     shard.to_shard.resize(count);
     shard.to_process.resize(static_cast<std::size_t>(placement_.processes));
   }
@@ -177,14 +178,18 @@ Time Fabric::WindowEnd(Time next) const {
 
 void Fabric::RunNodes(Shard& shard, Time end) {
   // In a longer window a partition would run past arrivals that others may still send.
-  const auto run = [this, end](auto& node) {
+  const auto acts = [this, end](const auto& node) {
     const Time next = node.next_time();
-    if (next >= end) return;
-    PERCS_CHECK(end - next <= lookahead_.time);
-    node.Run(end);
+    PERCS_CHECK(next >= end || end - next <= lookahead_.time);
+    return next < end;
   };
-  for (const auto& hub : shard.hubs) run(*hub);
-  for (const auto& blade : shard.blades) run(*blade);
+  for (const auto& hub : shard.hubs) {
+    if (acts(*hub)) shard.pipeline.Add(hub.get());
+  }
+  shard.pipeline.Run(end, shard.work.fetches);
+  for (const auto& blade : shard.blades) {
+    if (acts(*blade)) blade->Run(end);
+  }
 }
 
 void Fabric::RunSupernodes(Shard& shard, Time end) {
@@ -203,8 +208,9 @@ void Fabric::RunSupernodes(Shard& shard, Time end) {
       PERCS_CHECK(end - next <= horizon_.time);
       const Time inner = std::min(end, next + lookahead_.time);
       for (const auto& hub : hubs) {
-        if (hub->next_time() < inner) hub->Run(inner);
+        if (hub->next_time() < inner) shard.pipeline.Add(hub.get());
       }
+      shard.pipeline.Run(inner, shard.work.fetches);
       HandOver(shard, from, supernode);
     }
   }

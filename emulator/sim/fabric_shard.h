@@ -7,6 +7,7 @@
 #include "emulator/node/edge_node.h"
 #include "emulator/node/hub.h"
 #include "emulator/sim/fabric.h"
+#include "emulator/sim/hub_pipeline.h"
 
 namespace percs {
 
@@ -14,6 +15,7 @@ struct Fabric::Shard {
   WorkCounters work;
   std::vector<std::unique_ptr<Hub>> hubs;
   std::vector<std::unique_ptr<EdgeNode>> blades;
+  HubPipeline pipeline;
   std::vector<Outbox> to_shard;      // other threads of this process
   std::vector<Outbox> to_process;    // other processes
   Outbox nowhere;                    // what severed hubs send

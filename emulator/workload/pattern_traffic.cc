@@ -65,7 +65,14 @@ PatternTraffic::Source& PatternTraffic::EarliestOfAll() {
 
 void PatternTraffic::SetTimer(const Source& source) {
   hub_.SetTimer(source.next, token_);
-  hub_.Expect(HubOf(source.drawn[source.next_drawn].to), WindowOf(source.endpoint));
+  if (!context_.work->fetches) return;
+  const auto expect = [this, &source](std::size_t ahead) {
+    const std::size_t i = source.next_drawn + ahead;
+    if (i >= kDrawnAhead) return;
+    hub_.Expect(HubOf(source.drawn[i].to), WindowOf(source.endpoint, ahead), ahead > 0);
+  };
+  expect(0);
+  expect(1);
 }
 
 void PatternTraffic::OnTimer(std::uint64_t) {

@@ -36,8 +36,9 @@ class PatternTraffic final : public HubWorkload {
   NodeId HubOf(NodeId place) const {
     return endpoints_ < 2 ? place : place / static_cast<NodeId>(endpoints_);
   }
-  WindowId WindowOf(int endpoint) const {
-    return SpreadWindow(endpoints_ > 0 ? static_cast<std::uint64_t>(endpoint) : sent_,
+  // Of what is sent next, or after so many more.
+  WindowId WindowOf(int endpoint, std::uint64_t ahead = 0) const {
+    return SpreadWindow(endpoints_ > 0 ? static_cast<std::uint64_t>(endpoint) : sent_ + ahead,
                         *context_.parameters);
   }
   void Accept(std::uint64_t bytes);  // in the measurement phase

@@ -92,7 +92,8 @@ BENCHMARK(BM_Threads)
 // The hold model: take the earliest event, push one a little later. Argument: events pending.
 void BM_EventQueueHold(benchmark::State& state) {
   RandomStream random(1, "bench/queue");
-  EventQueue queue;
+  EventNodes nodes;
+  EventQueue queue(&nodes);
   for (std::int64_t i = 0; i < state.range(0); ++i) {
     queue.Push(static_cast<Time>(random.Unit() * 100'000),
                EventKey(EventClass::kFlit, static_cast<int>(i % kPorts), 0, 0), 0);
@@ -110,7 +111,8 @@ BENCHMARK(BM_EventQueueHold)->ArgName("pending")->Arg(16)->Arg(256)->Arg(4096);
 
 // All links of a large machine fail at one instant, and their alerts arrive together.
 void BM_EventQueueCrowd(benchmark::State& state) {
-  EventQueue queue;
+  EventNodes nodes;
+  EventQueue queue(&nodes);
   Time now = 0;
   for (auto _ : state) {
     now += 1'000;

@@ -38,7 +38,8 @@ class Both {
 
  private:
   static constexpr std::size_t kObjects = 4096;
-  EventQueue queue_;
+  EventNodes nodes_;
+  EventQueue queue_{&nodes_};
   std::multimap<std::pair<Time, std::uint64_t>, std::uint64_t> model_;
   std::size_t pushes_ = 0;
   char pushed_[kObjects + 128];  // the queue fetches what is behind an object, too

@@ -1,0 +1,52 @@
+#include "emulator/sim/hub_pipeline.h"
+
+namespace percs {
+
+void HubPipeline::Run(Time end, bool fetches) {
+  if (!fetches) {
+    for (Hub* hub : hubs_) hub->Run(end);
+    hubs_.clear();
+    return;
+  }
+  const std::size_t hubs = hubs_.size();
+  for (std::size_t i = 0; i < hubs + kSteps; ++i) {
+    for (std::size_t step = 0; step < kSteps; ++step) {
+      const std::size_t of = i - step;  // wraps before the first
+      if (of < hubs) Fetch(step, *hubs_[of], end, slots_[of % kSlots]);
+    }
+    if (i >= kSteps) hubs_[i - kSteps]->Run(end);
+  }
+  hubs_.clear();
+}
+
+void HubPipeline::Fetch(std::size_t step, Hub& hub, Time end, Slot& slot) {
+  Isr& isr = hub.isr();
+  if (step == 0) {
+    slot.count = 0;
+    hub.ForEachComing(end, [&slot](const Packet* packet) {
+      if (slot.count == kComingMax) return;
+      FetchPacket(packet);
+      slot.coming[slot.count++] = {packet};
+    });
+    return;
+  }
+  for (std::size_t i = 0; i < slot.count; ++i) {
+    Isr::Coming& coming = slot.coming[i];
+    switch (step) {
+      case 1:
+        isr.FetchArrival(coming);
+        break;
+      case 2:
+        isr.FetchDeparture(&coming);
+        break;
+      case 3:
+        isr.FetchCredits(coming);
+        break;
+      default:
+        isr.FetchPeer(coming);
+        break;
+    }
+  }
+}
+
+}  // namespace percs
