@@ -144,11 +144,11 @@ class EventQueue {
   void ForEachBefore(Time end, F&& f) const {
     if (first_ == kNever) return;
     const std::int64_t last = std::min((end - 1) >> kShift, first_ + kBuckets - 1);
-    for (std::int64_t slot = first_; slot <= last;) {
+    for (std::int64_t slot = first_; slot <= last; ++slot) {
       const std::uint32_t bucket = Bucket(slot), in_word = bucket & 63;
       const std::uint64_t bits = occupied_[bucket >> 6] >> in_word;
       if (bits == 0) {
-        slot += 64 - in_word;
+        slot += 63 - in_word;
         continue;
       }
       slot += std::countr_zero(bits);
@@ -157,7 +157,6 @@ class EventQueue {
         const Event& event = (*nodes_)[i].event;
         if (event.time < end) f(event);
       }
-      ++slot;
     }
   }
   // Has what pushing an event looks at fetched into the cache.
@@ -177,7 +176,8 @@ class EventQueue {
     EventNodes::Node& node = nodes[index];
     const Event event = node.event;
     head = node.next;
-    node.event.time = kNever;
+    if (index == far_) [[unlikely]]
+      far_ = kNil;
     nodes.Give(index);
     if (head != kNil) {
       SetNextFetched(nodes[head].event);
@@ -257,7 +257,7 @@ class EventQueue {
   [[gnu::noinline]] std::uint32_t* FarLink(std::uint32_t index, std::uint32_t* link) {
     EventNodes& nodes = *nodes_;
     const Event& event = nodes[index].event;
-    if (const std::uint32_t last = std::exchange(far_, index); last != kNil && last != index) {
+    if (const std::uint32_t last = std::exchange(far_, index); last != kNil) {
       EventNodes::Node& before = nodes[last];
       const bool here = before.event.time >> kShift == event.time >> kShift;
       if (here && !Later(before.event, event)) link = &before.next;
@@ -288,14 +288,14 @@ class EventQueue {
   alignas(64) Time next_ = kNever;  // the earliest event
   std::uint64_t next_key_ = 0;
   bool next_in_heap_ = false;
+  std::uint32_t far_ = kNil;     // what FarLink was for last, while it is in the wheel
   std::int64_t base_ = 0;        // bucket number (not yet modulo a turn) of the last event taken
   std::int64_t first_ = kNever;  // bucket number of the earliest event in the wheel
   EventNodes* nodes_;
   std::vector<std::uint32_t> heads_;
   Time heap_time_ = kNever;  // of the heap's first event
   std::vector<Event> heap_;
-  std::uint32_t words_ = 0;   // bit w: occupied_[w] has a bit
-  std::uint32_t far_ = kNil;  // what FarLink was for last; it may have left the wheel since
+  std::uint32_t words_ = 0;  // bit w: occupied_[w] has a bit
   std::uint64_t occupied_[kBuckets / 64] = {};
 };
 

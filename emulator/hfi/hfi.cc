@@ -40,7 +40,10 @@ bool Hfi::Send(Packet* p, bool verified, const RouteSetting& route) {
     return false;
   }
   Port& port = ports_[static_cast<std::size_t>(in - kHfiFirst)];
-  if (context_.work->fetches) isr_->FetchCredits(out, p->out_vc);
+  if (context_.work->fetches) {
+    isr_->FetchCredits(out, p->out_vc);
+    isr_->FetchPeer(out);
+  }
   isr_->Queue(in, out).waiting.Push(p);
   queued_[out] += p->header.flits;
   port.waiting |= PortBit(out);

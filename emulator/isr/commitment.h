@@ -156,7 +156,7 @@ inline void Isr::SendLocal(const OutputPort& out, Packet* p, Time arrival, int s
   run->run_generation = out.generation;
   run->in = out.peer_port;
   run->in_vc = vc;
-  out.local->context_.queue.Push(
+  out.queue->Push(
       arrival,
       EventKey(EventClass::kFlit, out.peer_port, vc, static_cast<std::uint64_t>(FlitEvent::kRun)),
       EventData(run));

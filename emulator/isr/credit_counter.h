@@ -20,11 +20,15 @@ class CreditCounter {
   }
   // Link down: nothing of an older generation may ever count.
   void Drop(std::uint32_t generation);
-  // `now` is not after any time that will be asked about.
-  void Announce(Time now, Time start, Time spacing, int count, std::uint32_t generation) {
+  // There is no room for an announcement.
+  bool full() const { return count_ == capacity(); }
+  // Counts what exists by now, and grows if that gives little room: the more are under way, the
+  // less often they are looked at. `now` is not after any time that will be asked about.
+  void MakeRoom(Time now);
+  // REQUIRES: !full().
+  void Announce(Time start, Time spacing, int count, std::uint32_t generation) {
     PERCS_CHECK(count > 0 && count <= kRunCreditsMax);
-    if (count_ == capacity()) [[unlikely]]
-      MakeRoom(now);
+    PERCS_CHECK(!full());
     runs_[count_++] = {start, spacing, generation, static_cast<std::uint16_t>(count), false};
     next_ = std::min(next_, start);
   }
@@ -73,9 +77,6 @@ class CreditCounter {
   Run* end() { return runs_.get() + count_; }
   const Run* begin() const { return runs_.get(); }
   const Run* end() const { return runs_.get() + count_; }
-  // Counts what exists by now, and grows if that gives little room: the more are under way, the
-  // less often they are looked at.
-  void MakeRoom(Time now);
   // TakeCertain when those counted are not enough.
   int TakeAnnounced(Time t, Time spacing, int wanted);
   // Counts the announced credits that exist at t.

@@ -20,7 +20,10 @@ void Isr::FetchDeparture(Coming* coming) const {
     coming->out_vc = p.out_vc;
   } else {
     const OutputPort& back = outputs_[p.in];  // credits go back over its link
-    if (back.local) back.local->Fetch(back.peer_port, p.in_vc);
+    if (back.local) {
+      __builtin_prefetch(back.local);
+      back.local->Fetch(back.peer_port, p.in_vc);
+    }
     if (p.segment.first != 0) return;
     if (p.header.destination == context_.node) {
       coming->out = router_.WindowPort(p.header.destination_window);

@@ -34,7 +34,9 @@ void Isr::AnnounceCredits(PortId port, VcId vc, Time start, Time spacing, int co
                           std::uint32_t generation) {
   OutputPort& out = outputs_[port];
   if (generation < out.generation) return;
-  out.vc[vc].credits.Announce(context_.now, start, spacing, count, generation);
+  CreditCounter& credits = out.vc[vc].credits;
+  if (credits.full()) credits.MakeRoom(context_.now);
+  credits.Announce(start, spacing, count, generation);
   // Credits need no event of their own unless a packet waits for them.
   if (out.stall_since >= 0 && start < out.wake_at) {
     out.wake_at = start;

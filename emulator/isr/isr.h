@@ -52,6 +52,10 @@ class Isr {
   // Wires a connected link port, before the run.
   void Connect(PortId port, LinkEnd peer, Isr* local, Outbox* outbox);
 
+  // How what leaves by this port gets to the hub at its other end: straight there if `local` is
+  // set, else by the outbox.
+  void SetWay(PortId port, Isr* local, Outbox* outbox);
+
   // --- Arrivals. Times are in the future of everything this hub has run.
   void ReceiveFlits(FlitRun&& run);
   void ReceiveCredits(const CreditRun& run);
@@ -148,9 +152,13 @@ class Isr {
     __builtin_prefetch(&outputs_[output].vc[vc]);
   }
   // Likewise what a commitment there looks at beside it. Both read the output.
-  void FetchCredits(PortId output, VcId vc) const { outputs_[output].vc[vc].credits.Fetch(); }
+  void FetchCredits(PortId output, VcId vc) const {
+    const CreditCounter& credits = outputs_[output].vc[vc].credits;
+    credits.Fetch();
+    if (credits.full()) __builtin_prefetch(&context_.now);
+  }
   void FetchPeer(PortId output) const {
-    if (const Isr* peer = outputs_[output].local) peer->context_.queue.Fetch();
+    if (outputs_[output].local) outputs_[output].queue->Fetch();
   }
   // An event to come of a packet that arrives or has been injected, and where it may go then.
   struct Coming {

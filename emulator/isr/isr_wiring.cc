@@ -33,11 +33,21 @@ void Isr::Connect(PortId port, LinkEnd peer, Isr* local, Outbox* outbox) {
   out.edge = std::max(peer.node, context_.node) >= context_.topology->hubs();
   out.peer = peer.node;
   out.peer_port = peer.port;
-  out.local = local, out.outbox = outbox;
+  SetWay(port, local, outbox);
   out.wire = context_.parameters->link(ClassOf(port)).wire;
   if (context_.topology->ClassOfLink({context_.node, port}) == LinkClass::kIb) out.vcs = 1;
   for (int v = 0; v < out.vcs; ++v)
     out.vc[static_cast<std::size_t>(v)].credits.Reset(BufferSlots(port));
+}
+
+void Isr::SetWay(PortId port, Isr* local, Outbox* outbox) {
+  OutputPort& out = outputs_[port];
+  out.local = local;
+  if (local) {
+    out.queue = &local->context_.queue;
+  } else {
+    out.outbox = outbox;
+  }
 }
 
 void Isr::MakeQueues(PortId hfi_port) {

@@ -226,8 +226,7 @@ void Isr::Rewire(PortId port, LinkEnd peer, Isr* local, Outbox* outbox, bool swa
   BeginGeneration(port, generation);
   out.peer = peer.node;
   out.peer_port = peer.port;
-  out.local = local;
-  out.outbox = outbox;
+  SetWay(port, local, outbox);
   Mark(&swapped_, port, swapped);
 }
 

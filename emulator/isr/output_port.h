@@ -12,6 +12,7 @@
 
 namespace percs {
 
+class EventQueue;
 class Isr;
 
 // Inputs that request one output VC: bit = 3 x input port + VC.
@@ -63,10 +64,13 @@ static_assert(sizeof(OutputVc) == 64, "one cache line");
 // An arrival and a commitment read the first cache line and the VC's, and write the second.
 // WIDE: what a commitment touches is together in two cache lines.
 struct alignas(64) OutputPort {
-  // The link. `local` is set when the peer is run by the same thread; otherwise `outbox` takes what
-  // crosses.
+  // The link. `local` is set when the peer is run by the same thread, and `queue` is that of its
+  // events; otherwise `outbox` takes what crosses.
   Isr* local = nullptr;
-  Outbox* outbox = nullptr;
+  union {
+    Outbox* outbox = nullptr;
+    EventQueue* queue;
+  };
   Time flit_time = 0, wire = 0;
   Time busy_until = 0;  // when the last flit of the last commitment has left
   Time stall_since = -1;

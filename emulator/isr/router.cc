@@ -57,9 +57,9 @@ PortId Router::RouteToBlade(const PacketHeader& header, PortId in) {
 }
 
 PortId Router::RouteToHub(const PacketHeader& header, NodeId hub, PortId in) {
-  const TablePlace place =
-      header.mode == RouteMode::kHwDirect ? DirectPlace(hub, in) : PlaceByMode(header, hub, in);
-  const PortMask mask = Entry(*tables_, place);
+  const bool direct = header.mode == RouteMode::kHwDirect;
+  const TablePlace place = direct ? DirectPlace(hub, in) : PlaceByMode(header, hub, in);
+  const PortMask mask = direct ? Direct(place) : Entry(*tables_, place);
   if (watching_ && !Watch(place, mask)) return kDamagedEntry;
   if (mask == 0) return kNoPort;
   if ((mask & (mask - 1)) == 0) return static_cast<PortId>(std::countr_zero(mask));
@@ -67,6 +67,20 @@ PortId Router::RouteToHub(const PacketHeader& header, NodeId hub, PortId in) {
   const PortId port = Candidate(mask, pointer);
   pointer = static_cast<std::uint8_t>(port + 1);
   return port;
+}
+
+void Router::FlattenTables() {
+  std::vector<const RouteTable*> known;
+  direct_tables_.clear();
+  for (std::size_t port = 0; port < direct_table_of_.size(); ++port) {
+    const RouteTable* const table =
+        tables_->Table(TableKind::kDirect, static_cast<PortId>(port)).get();
+    const auto at = std::find(known.begin(), known.end(), table);
+    direct_table_of_[port] = static_cast<std::uint8_t>(at - known.begin());
+    if (at != known.end()) continue;
+    known.push_back(table);
+    direct_tables_.push_back(table ? DirectTable{table->intra, table->inter} : DirectTable{});
+  }
 }
 
 void Router::Damage(const TablePlace& place) {
@@ -123,7 +137,7 @@ const std::uint8_t* Router::PointerIfMade(const TablePlace& place) const {
 PortId Router::Guess(NodeId destination, PortId in) const {
   if (destination >= forwards_from_) return kNoPort;
   const TablePlace place = DirectPlace(destination, in);
-  const PortMask mask = Entry(*tables_, place);
+  const PortMask mask = Direct(place);
   if (mask == 0) return kNoPort;
   const bool several = (mask & (mask - 1)) != 0;
   const std::uint8_t* const pointer = several ? PointerIfMade(place) : nullptr;
@@ -133,9 +147,7 @@ PortId Router::Guess(NodeId destination, PortId in) const {
 void Router::FetchGuess(NodeId destination, PortId in) const {
   if (destination >= forwards_from_) return;
   const TablePlace place = DirectPlace(destination, in);
-  const RouteTable* const table = tables_->Table(place.kind, place.port).get();
-  if (!table) return;
-  if (const PortMask* const entry = table->Find(place)) __builtin_prefetch(entry);
+  if (const PortMask* const entry = FindDirect(place)) __builtin_prefetch(entry);
   __builtin_prefetch(PointerIfMade(place));
 }
 

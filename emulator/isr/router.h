@@ -47,6 +47,7 @@ class Router {
   void Install(std::shared_ptr<const HubTables> tables, Epoch epoch) {
     previous_ = tables_ == tables ? nullptr : std::move(tables_);
     tables_ = std::move(tables);
+    FlattenTables();
     epoch_ = epoch;
     watching_ = previous_ || !damaged_.empty();
   }
@@ -143,6 +144,21 @@ class Router {
     const RouteTable* table = tables.Table(place.kind, place.port).get();
     return table ? table->Entry(place) : 0;
   }
+  // Entries of the direct tables, without the way through HubTables: each packet needs one.
+  struct DirectTable {
+    absl::Span<const PortMask> intra, inter;
+  };
+  const PortMask* FindDirect(const TablePlace& place) const {
+    const DirectTable& table =
+        direct_tables_[direct_table_of_[std::min<std::size_t>(place.port, kLinkPorts)]];
+    const absl::Span<const PortMask> entries = place.intra ? table.intra : table.inter;
+    return place.index < entries.size() ? &entries[place.index] : nullptr;
+  }
+  PortMask Direct(const TablePlace& place) const {
+    const PortMask* const entry = FindDirect(place);
+    return entry ? *entry : 0;
+  }
+  void FlattenTables();
   // False if the entry is damaged.
   bool Watch(const TablePlace& place, PortMask mask);
   std::uint8_t& Pointer(const TablePlace& place);
@@ -170,6 +186,9 @@ class Router {
   const NodeId supernode_first_;  // node of the own supernode's first hub
   const NodeId forwards_from_;    // RouteElsewhere from this destination on
   std::shared_ptr<const HubTables> tables_;
+  // By link port; the last is the source table. Ports mostly share a table.
+  std::array<std::uint8_t, kLinkPorts + 1> direct_table_of_{};
+  std::vector<DirectTable> direct_tables_{DirectTable{}};
   Epoch epoch_ = 0;
   bool watching_ = false;                      // the next two are not both empty
   std::shared_ptr<const HubTables> previous_;  // until a packet has used a changed entry

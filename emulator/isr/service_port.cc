@@ -177,10 +177,10 @@ void Isr::SendService(const OutputPort& out, Packet* p, Time arrival) {
   p->in = out.peer_port;
   p->out = kNoPort;
   p->run_generation = out.generation;
-  out.local->context_.queue.Push(arrival,
-                                 EventKey(EventClass::kFlit, out.peer_port, kServiceVc,
-                                          static_cast<std::uint64_t>(FlitEvent::kService)),
-                                 EventData(p));
+  out.queue->Push(arrival,
+                  EventKey(EventClass::kFlit, out.peer_port, kServiceVc,
+                           static_cast<std::uint64_t>(FlitEvent::kService)),
+                  EventData(p));
 }
 
 void Isr::FreeServiceSlot(PortId in) {

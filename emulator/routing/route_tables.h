@@ -34,13 +34,8 @@ struct RouteTable {
   std::vector<PortMask> intra;  // by hub in supernode; empty mask = no route
   std::vector<PortMask> inter;  // by supernode; own supernode's entry is unused and 0
   PortMask Entry(const TablePlace& place) const {
-    const PortMask* const entry = Find(place);
-    return entry ? *entry : 0;
-  }
-  // Null if the table is shorter.
-  const PortMask* Find(const TablePlace& place) const {
     const std::vector<PortMask>& entries = place.intra ? intra : inter;
-    return place.index < entries.size() ? &entries[place.index] : nullptr;
+    return place.index < entries.size() ? entries[place.index] : 0;
   }
   bool operator==(const RouteTable&) const = default;
 };

@@ -1,6 +1,5 @@
 // Hubs that are lost with their process, and rejoin.
 #include <algorithm>
-#include <tuple>
 
 #include "emulator/base/check.h"
 #include "emulator/management/network_manager.h"
@@ -13,10 +12,9 @@ void Fabric::Sever(const SeveredHubs& severed) {
   for (const NodeId node : severed.from) {
     Hub* hub = HubAt(node);
     for (PortId port = 0; hub && port < kLinkPorts; ++port) {
-      OutputPort& out = hub->isr().output(port);
+      const OutputPort& out = hub->isr().output(port);
       if (!out.connected || !losses_.Severed(node, out.peer)) continue;
-      out.local = nullptr;
-      out.outbox = &shards_[shard_of_[node]].nowhere;
+      hub->isr().SetWay(port, nullptr, &shards_[shard_of_[node]].nowhere);
     }
   }
 }
@@ -101,9 +99,10 @@ void Fabric::TakeBack(const RejoinedHubs& rejoined) {
       peer_anew.end.node = hub->context().node;
       PERCS_CHECK(injector_.Inject(peer_anew, now_).ok());
       for (PortId port = 0; port < kLinkPorts; ++port) {
-        OutputPort& out = hub->isr().output(port);
+        const OutputPort& out = hub->isr().output(port);
         if (!out.connected || out.peer != node) continue;
-        std::tie(out.local, out.outbox) = WayTo(hub->context().node, node);
+        const auto [local, outbox] = WayTo(hub->context().node, node);
+        hub->isr().SetWay(port, local, outbox);
       }
     }
   }

@@ -9,18 +9,17 @@ void HubPipeline::Run(Time end, bool fetches) {
     return;
   }
   const std::size_t hubs = hubs_.size();
-  for (std::size_t i = 0; i < hubs + kSteps; ++i) {
+  for (std::size_t i = 0; i < hubs + kLead; ++i) {
     for (std::size_t step = 0; step < kSteps; ++step) {
       const std::size_t of = i - step;  // wraps before the first
       if (of < hubs) Fetch(step, *hubs_[of], end, slots_[of % kSlots]);
     }
-    if (i >= kSteps) hubs_[i - kSteps]->Run(end);
+    if (i >= kLead) hubs_[i - kLead]->Run(end);
   }
   hubs_.clear();
 }
 
 void HubPipeline::Fetch(std::size_t step, Hub& hub, Time end, Slot& slot) {
-  Isr& isr = hub.isr();
   if (step == 0) {
     slot.count = 0;
     hub.ForEachComing(end, [&slot](const Packet* packet) {
@@ -30,6 +29,7 @@ void HubPipeline::Fetch(std::size_t step, Hub& hub, Time end, Slot& slot) {
     });
     return;
   }
+  Isr& isr = hub.isr();
   for (std::size_t i = 0; i < slot.count; ++i) {
     Isr::Coming& coming = slot.coming[i];
     switch (step) {
@@ -39,10 +39,8 @@ void HubPipeline::Fetch(std::size_t step, Hub& hub, Time end, Slot& slot) {
       case 2:
         isr.FetchDeparture(&coming);
         break;
-      case 3:
-        isr.FetchCredits(coming);
-        break;
       default:
+        isr.FetchCredits(coming);
         isr.FetchPeer(coming);
         break;
     }

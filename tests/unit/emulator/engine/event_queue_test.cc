@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 #include <utility>
 
@@ -15,6 +16,7 @@ namespace {
 
 class Both {
  public:
+  explicit Both(EventNodes* nodes) : queue_(nodes) {}
   void Push(Time time, EventKey key) {
     const std::uint64_t data = EventData(&pushed_[pushes_++ % kObjects]);
     queue_.Push(time, key, data);
@@ -38,8 +40,7 @@ class Both {
 
  private:
   static constexpr std::size_t kObjects = 4096;
-  EventNodes nodes_;
-  EventQueue queue_{&nodes_};
+  EventQueue queue_;
   std::multimap<std::pair<Time, std::uint64_t>, std::uint64_t> model_;
   std::size_t pushes_ = 0;
   char pushed_[kObjects + 128];  // the queue fetches what is behind an object, too
@@ -50,7 +51,8 @@ EventKey Key(std::uint64_t detail) { return EventKey(EventClass::kCommand, 0, 0,
 TEST(EventQueueTest, EventsLeaveByTimeAndKeyNearAndFar) {
   PERCS_TRACE_SEED();
   RandomStream random(test::Seed(), "test/queue");
-  Both both;
+  EventNodes nodes;
+  Both both(&nodes);
   Time now = 0;
   for (int i = 0; i < 20'000; ++i) {
     if (both.empty() || random.Below(100) < 52) {
@@ -69,7 +71,8 @@ TEST(EventQueueTest, EventsLeaveByTimeAndKeyNearAndFar) {
 TEST(EventQueueTest, EventsOfACrowdLeaveInOrderToo) {
   PERCS_TRACE_SEED();
   RandomStream random(test::Seed(), "test/crowd");
-  Both both;
+  EventNodes nodes;
+  Both both(&nodes);
   Time now = 0;
   for (int round = 0; round < 60; ++round) {
     const Time at = (now + 1024) / 512 * 512 + 512 * random.Below(3);
@@ -91,13 +94,31 @@ TEST(EventQueueTest, EventsOfACrowdLeaveInOrderToo) {
 TEST(EventQueueTest, EventsJoinACrowdWhileItLeaves) {
   PERCS_TRACE_SEED();
   RandomStream random(test::Seed(), "test/leaving");
-  Both both;
+  EventNodes nodes;
+  Both both(&nodes);
   for (int round = 0; round < 300; ++round) {
     const std::size_t most = 100 + random.Below(200), least = random.Below(100);
     while (both.size() < most) both.Push(512, Key(random.Below(1000)));
     while (both.size() > least) both.Pop();
   }
   while (!both.empty()) both.Pop();
+}
+
+// ... of any of the queues that share it.
+TEST(EventQueueTest, CrowdsOfSeveralQueuesShareTheirMemory) {
+  PERCS_TRACE_SEED();
+  RandomStream random(test::Seed(), "test/shared");
+  EventNodes nodes;
+  std::array<Both, 3> queues{Both(&nodes), Both(&nodes), Both(&nodes)};
+  for (int round = 0; round < 900; ++round) {
+    Both& both = queues[random.Below(3)];
+    const std::size_t most = 100 + random.Below(200), least = random.Below(100);
+    while (both.size() < most) both.Push(512, Key(random.Below(1000)));
+    while (both.size() > least) both.Pop();
+  }
+  for (Both& both : queues) {
+    while (!both.empty()) both.Pop();
+  }
 }
 
 }  // namespace
