@@ -5,6 +5,24 @@
 
 namespace percs {
 
+void Router::Install(std::shared_ptr<const HubTables> tables, Epoch epoch) {
+  previous_ = tables_ == tables ? nullptr : std::move(tables_);
+  tables_ = std::move(tables);
+  epoch_ = epoch;
+  watching_ = previous_ || !damaged_.empty();
+  std::vector<const RouteTable*> known;
+  direct_tables_.clear();
+  for (std::size_t port = 0; port < direct_table_of_.size(); ++port) {
+    const RouteTable* const table =
+        tables_->Table(TableKind::kDirect, static_cast<PortId>(port)).get();
+    const auto at = std::find(known.begin(), known.end(), table);
+    direct_table_of_[port] = static_cast<std::uint8_t>(at - known.begin());
+    if (at != known.end()) continue;
+    known.push_back(table);
+    direct_tables_.push_back(table ? DirectTable{table->intra, table->inter} : DirectTable{});
+  }
+}
+
 TablePlace Router::PlaceByMode(const PacketHeader& header, NodeId hub, PortId in) const {
   const Topology& topology = *context_.topology;
   const int here = own_supernode(), last = topology.supernode_of(hub);
@@ -69,20 +87,6 @@ PortId Router::RouteToHub(const PacketHeader& header, NodeId hub, PortId in) {
   return port;
 }
 
-void Router::FlattenTables() {
-  std::vector<const RouteTable*> known;
-  direct_tables_.clear();
-  for (std::size_t port = 0; port < direct_table_of_.size(); ++port) {
-    const RouteTable* const table =
-        tables_->Table(TableKind::kDirect, static_cast<PortId>(port)).get();
-    const auto at = std::find(known.begin(), known.end(), table);
-    direct_table_of_[port] = static_cast<std::uint8_t>(at - known.begin());
-    if (at != known.end()) continue;
-    known.push_back(table);
-    direct_tables_.push_back(table ? DirectTable{table->intra, table->inter} : DirectTable{});
-  }
-}
-
 void Router::Damage(const TablePlace& place) {
   damaged_.push_back({place});
   watching_ = true;
@@ -121,17 +125,17 @@ bool Router::Watch(const TablePlace& place, PortMask mask) {
 }
 
 std::uint8_t& Router::Pointer(const TablePlace& place) {
+  if (std::uint8_t* const pointer = PointerIfMade(place)) return *pointer;
   std::unique_ptr<Pointers>& all = pointers_[static_cast<std::size_t>(place.kind)];
   if (!all) all = std::make_unique<Pointers>();
-  std::vector<std::uint8_t>& pointers = (*all)[place.port];
-  if (pointers.empty()) pointers.resize(static_cast<std::size_t>(context_.topology->supernodes()));
-  return pointers[PointerIndex(place)];
+  (*all)[place.port].resize(static_cast<std::size_t>(context_.topology->supernodes()));
+  return *PointerIfMade(place);
 }
 
-const std::uint8_t* Router::PointerIfMade(const TablePlace& place) const {
+std::uint8_t* Router::PointerIfMade(const TablePlace& place) const {
   const std::unique_ptr<Pointers>& all = pointers_[static_cast<std::size_t>(place.kind)];
   if (!all || (*all)[place.port].empty()) return nullptr;
-  return &(*all)[place.port][PointerIndex(place)];
+  return &(*all)[place.port][place.intra ? static_cast<std::size_t>(own_supernode()) : place.index];
 }
 
 PortId Router::Guess(NodeId destination, PortId in) const {
@@ -147,7 +151,7 @@ PortId Router::Guess(NodeId destination, PortId in) const {
 void Router::FetchGuess(NodeId destination, PortId in) const {
   if (destination >= forwards_from_) return;
   const TablePlace place = DirectPlace(destination, in);
-  if (const PortMask* const entry = FindDirect(place)) __builtin_prefetch(entry);
+  __builtin_prefetch(&Direct(place));
   __builtin_prefetch(PointerIfMade(place));
 }
 

@@ -44,13 +44,7 @@ class Router {
     seed_ = seed;
     on_damage_ = std::move(on_damage);
   }
-  void Install(std::shared_ptr<const HubTables> tables, Epoch epoch) {
-    previous_ = tables_ == tables ? nullptr : std::move(tables_);
-    tables_ = std::move(tables);
-    FlattenTables();
-    epoch_ = epoch;
-    watching_ = previous_ || !damaged_.empty();
-  }
+  void Install(std::shared_ptr<const HubTables> tables, Epoch epoch);
   // Writes every entry again, which repairs the damaged ones.
   void Rewrite() {
     damaged_.clear();
@@ -148,25 +142,18 @@ class Router {
   struct DirectTable {
     absl::Span<const PortMask> intra, inter;
   };
-  const PortMask* FindDirect(const TablePlace& place) const {
+  const PortMask& Direct(const TablePlace& place) const {
+    static constexpr PortMask kNoRoute = 0;
     const DirectTable& table =
         direct_tables_[direct_table_of_[std::min<std::size_t>(place.port, kLinkPorts)]];
     const absl::Span<const PortMask> entries = place.intra ? table.intra : table.inter;
-    return place.index < entries.size() ? &entries[place.index] : nullptr;
+    return place.index < entries.size() ? entries[place.index] : kNoRoute;
   }
-  PortMask Direct(const TablePlace& place) const {
-    const PortMask* const entry = FindDirect(place);
-    return entry ? *entry : 0;
-  }
-  void FlattenTables();
   // False if the entry is damaged.
   bool Watch(const TablePlace& place, PortMask mask);
   std::uint8_t& Pointer(const TablePlace& place);
   // Null if it has not been needed yet.
-  const std::uint8_t* PointerIfMade(const TablePlace& place) const;
-  std::size_t PointerIndex(const TablePlace& place) const {
-    return place.intra ? static_cast<std::size_t>(own_supernode()) : place.index;
-  }
+  std::uint8_t* PointerIfMade(const TablePlace& place) const;
   static PortId Candidate(PortMask mask, std::uint8_t pointer);
 
   // source_route.cc
