@@ -104,8 +104,7 @@ class NetworkManager {
   EventLog* log_;
   Send send_;
   TreeService trees_;
-  EventNodes events_of_queue_;
-  EventQueue queue_{&events_of_queue_};
+  EventQueue queue_{&work_->events};
   Pool<ControlItem> items_;
   Time now_ = 0;
 
