@@ -113,6 +113,7 @@ void Hfi::Start(PortId hfi_port, Port& port, HfiQueue& queue) {
   port.free_at = now + flits * context_.parameters->hfi.flit_time;
   if (context_.work->fetches) {
     isr_->FetchPeer(output);
+    if (queue.waiting.head) FetchPacket(queue.waiting.head);
   } else {
     isr_->Fetch(output);
   }

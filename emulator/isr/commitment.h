@@ -69,6 +69,7 @@ void Isr::Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, i
       ReturnCredits(buffer, start + f, f, slots);
     }
   }
+  Packet* behind = p->next;  // the next front is there: p was the first for this output
   if (tail) {
     vc.owner = nullptr;
     out.unfinished = nullptr;
@@ -79,6 +80,7 @@ void Isr::Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, i
     }
     if (branch) {
       EndBranch(buffer, *p, out.busy_until);
+      behind = buffer.head;  // that may have taken any packet away
     } else if (queue) {
       --buffer.packets;
       static_cast<HfiQueue&>(buffer).tail_leaves = out.busy_until;
@@ -91,7 +93,7 @@ void Isr::Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, i
   SendRun(port, out, buffer, p, start, sent, count, tail, queue);
   if (whole) return;
   if (tail) {
-    if (Packet* next = buffer.Front(port)) Advance(buffer, next);
+    if (Packet* next = InputBuffer::FrontFrom(behind, port)) Advance(buffer, next);
   } else {
     p->begun = true;
     p->sent = static_cast<std::uint8_t>(sent + count);

@@ -63,10 +63,17 @@ struct alignas(32) InputBuffer {
   int index() const { return 3 * port + vc; }
 
   // First packet for `output` that is not being dropped.
-  Packet* Front(PortId output) const {
-    Packet* p = head;
+  Packet* Front(PortId output) const { return FrontFrom(head, output); }
+  // Likewise from p on, which is here or null.
+  static Packet* FrontFrom(Packet* p, PortId output) {
     while (p && (p->out != output || p->draining)) p = p->next;
     return p;
+  }
+  // Whether there is a Front. The newest packets are asked first: they are in the cache.
+  bool HasFront(PortId output) const {
+    const Packet* p = tail;
+    while (p && (p->out != output || p->draining)) p = p->previous;
+    return p != nullptr;
   }
   // Whether p, which is here and is not being dropped, may ask for its output (B.4). A multicast
   // packet need not be the front: it is replicated when it is whole, and one ahead of it of which

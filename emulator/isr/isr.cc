@@ -182,7 +182,7 @@ void Isr::BeginPacket(InputBuffer& buffer, Packet* p) {
     p->draining = false;
     p->out_vc = VcOfPosition(next);
   }
-  const bool front = !p->draining && (p->out == kReplication || buffer.Front(p->out) == nullptr);
+  const bool front = !p->draining && (p->out == kReplication || !buffer.HasFront(p->out));
   if (p->header.traced) [[unlikely]]
     TraceArrival(*p, front);
   // Whole, and no slower than the output: it may request at once (B.4), without asking Eligible.
@@ -234,7 +234,7 @@ void Isr::OnInjected(Packet* p) {
   if (p->header.traced) [[unlikely]]
     TraceEntry(*p);
   const bool up = outputs_[p->out].up;
-  if (up && queue.Front(p->out) == nullptr) {
+  if (up && !queue.HasFront(p->out)) {
     RequestOrCommit<true>(queue, p);
     return;
   }

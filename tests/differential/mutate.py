@@ -139,8 +139,8 @@ MUTATIONS = [Mutation(*m) for m in (
     ("a multicast packet waits for the one ahead of it",
      "emulator/isr/isr.cc",
      "  const bool front = !p->draining && (p->out == kReplication || "
-     "buffer.Front(p->out) == nullptr);",
-     "  const bool front = !p->draining && buffer.Front(p->out) == nullptr;"),
+     "!buffer.HasFront(p->out));",
+     "  const bool front = !p->draining && !buffer.HasFront(p->out);"),
 )]
 
 
