@@ -80,6 +80,23 @@ class EventNodes {
     nodes_[index].next = free_;
     free_ = index;
   }
+  // Sorts two lists into one, the first of which is in order already. The second one has its nodes
+  // in the reverse order of their pushes, all of which were before those of the first.
+  template <typename Later>
+  [[gnu::noinline]] std::uint32_t Sort(std::uint32_t sorted, std::uint32_t newest_first,
+                                       Later later) {
+    std::vector<std::uint32_t> order;
+    for (std::uint32_t i = newest_first; i != kNil; i = nodes_[i].next) order.push_back(i);
+    std::reverse(order.begin(), order.end());
+    for (std::uint32_t i = sorted; i != kNil; i = nodes_[i].next) order.push_back(i);
+    std::stable_sort(order.begin(), order.end(), [this, later](std::uint32_t a, std::uint32_t b) {
+      return later(nodes_[b].event, nodes_[a].event);
+    });
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      nodes_[order[i]].next = i + 1 < order.size() ? order[i + 1] : kNil;
+    }
+    return order.front();
+  }
 
  private:
   [[gnu::noinline]] void Grow() {
@@ -116,7 +133,6 @@ class EventQueue {
       SetNext({time, key, data});
       next_in_heap_ = false;
     }
-    if (slot < first_) first_ = slot;
     if (heads_.empty()) [[unlikely]]
       heads_.assign(kBuckets, kNil);
     std::uint32_t* link = &heads_[bucket];
@@ -124,15 +140,19 @@ class EventQueue {
       Mark(bucket);
       node.next = kNil;
       *link = index;
+      if (slot < first_) BeginAt(slot);
       return;
     }
-    for (int passed = 0; *link != kNil; ++passed) {
-      EventNodes::Node& other = nodes[*link];
-      if (Earlier(time, key.value, other.event.time, other.event.key.value)) break;
-      link = &other.next;
-      if (passed == kManyPassed) [[unlikely]] {
-        link = FarLink(index, link);
-        break;
+    if (slot == first_ && sorted_) {
+      for (int passed = 0; *link != kNil; ++passed) {
+        EventNodes::Node& other = nodes[*link];
+        if (Earlier(time, key.value, other.event.time, other.event.key.value)) break;
+        if (passed == kManyPassed) [[unlikely]] {
+          Unsort();
+          link = &heads_[bucket];
+          break;
+        }
+        link = &other.next;
       }
     }
     node.next = *link;
@@ -170,18 +190,19 @@ class EventQueue {
   [[gnu::always_inline]] Event Pop() {
     if (next_in_heap_) return PopHeap();
     base_ = first_;
+    if (!sorted_) [[unlikely]]
+      Sort();
     std::uint32_t& head = heads_[Bucket(first_)];
     const std::uint32_t index = head;
     EventNodes& nodes = *nodes_;
     EventNodes::Node& node = nodes[index];
     const Event event = node.event;
     head = node.next;
-    if (index == far_) [[unlikely]]
-      far_ = kNil;
     nodes.Give(index);
     if (head != kNil) {
       SetNextFetched(nodes[head].event);
     } else if (FindFirst()) {
+      Sort();
       SetNextFetched(nodes[heads_[Bucket(first_)]].event);
     } else {
       next_ = kNever;
@@ -194,7 +215,7 @@ class EventQueue {
   static constexpr int kShift = 9;  // 512 ps per bucket: about one event in each under load
   static constexpr std::uint32_t kBuckets = 1024;  // 0.5 us ahead: a packet on LL, LR or D fits
   static constexpr std::uint32_t kNil = EventNodes::kNil;
-  static constexpr int kManyPassed = 32;
+  static constexpr int kManyPassed = 32;  // from so many on, a bucket has a crowd
 
   static std::uint32_t Bucket(std::int64_t slot) {
     return static_cast<std::uint32_t>(slot) & (kBuckets - 1);
@@ -251,19 +272,46 @@ class EventQueue {
     next_in_heap_ = true;
     SetNext(first);
   }
-  // In a bucket with many events; the new one belongs behind `link`. Such a crowd is mostly pushed
-  // in its order, for example the alerts of all links that fail at one instant, so the search goes
-  // on where the last one ended.
-  [[gnu::noinline]] std::uint32_t* FarLink(std::uint32_t index, std::uint32_t* link) {
+  // The first bucket is in the order of its events. The others have them in the reverse order of
+  // their pushes, and a push there looks at none of them: they are seldom in the cache.
+  void Sort() {
+    sorted_ = true;
+    std::uint32_t& head = heads_[Bucket(first_)];
+    if ((*nodes_)[head].next != kNil) head = SortMany(head);
+  }
+  std::uint32_t SortMany(std::uint32_t rest) {
     EventNodes& nodes = *nodes_;
-    const Event& event = nodes[index].event;
-    if (const std::uint32_t last = std::exchange(far_, index); last != kNil) {
-      EventNodes::Node& before = nodes[last];
-      const bool here = before.event.time >> kShift == event.time >> kShift;
-      if (here && !Later(before.event, event)) link = &before.next;
+    std::uint32_t head = kNil;
+    for (int sorted = 0; rest != kNil; ++sorted) {
+      if (sorted == kManyPassed) [[unlikely]]
+        return nodes.Sort(head, rest, Later);
+      const std::uint32_t index = std::exchange(rest, nodes[rest].next);
+      const Event& event = nodes[index].event;
+      // Ahead of its equals: it was pushed before them.
+      std::uint32_t* link = &head;
+      while (*link != kNil && Later(event, nodes[*link].event)) link = &nodes[*link].next;
+      nodes[index].next = *link;
+      *link = index;
     }
-    while (*link != kNil && !Later(nodes[*link].event, event)) link = &nodes[*link].next;
-    return link;
+    return head;
+  }
+  // An event was pushed into a bucket ahead of the first one.
+  void BeginAt(std::int64_t slot) {
+    if (first_ != kNever && sorted_) Unsort();
+    first_ = slot;
+    sorted_ = true;
+  }
+  // As if each event of the first bucket had been pushed after those ahead of it.
+  void Unsort() {
+    sorted_ = false;
+    EventNodes& nodes = *nodes_;
+    std::uint32_t& head = heads_[Bucket(first_)];
+    std::uint32_t before = kNil;
+    while (head != kNil) {
+      const std::uint32_t behind = std::exchange(nodes[head].next, before);
+      before = std::exchange(head, behind);
+    }
+    head = before;
   }
   // Rare: what happens more than a turn of the wheel from now.
   [[gnu::noinline]] void PushHeap(const Event& event) {
@@ -280,7 +328,10 @@ class EventQueue {
     base_ = event.time >> kShift;
     next_in_heap_ = false;
     next_ = kNever;
-    if (first_ != kNever) SetNext((*nodes_)[heads_[Bucket(first_)]].event);
+    if (first_ != kNever) {
+      if (!sorted_) Sort();
+      SetNext((*nodes_)[heads_[Bucket(first_)]].event);
+    }
     CompareHeap();
     return event;
   }
@@ -288,7 +339,7 @@ class EventQueue {
   alignas(64) Time next_ = kNever;  // the earliest event
   std::uint64_t next_key_ = 0;
   bool next_in_heap_ = false;
-  std::uint32_t far_ = kNil;     // what FarLink was for last, while it is in the wheel
+  bool sorted_ = true;           // the first bucket is; a crowd only when its events leave
   std::int64_t base_ = 0;        // bucket number (not yet modulo a turn) of the last event taken
   std::int64_t first_ = kNever;  // bucket number of the earliest event in the wheel
   EventNodes* nodes_;

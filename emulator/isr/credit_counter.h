@@ -53,7 +53,7 @@ class CreditCounter {
   // Has the announced ones fetched into the cache.
   void Fetch() const {
     __builtin_prefetch(runs_.get());
-    __builtin_prefetch(runs_.get() + kRunsAtFirst);
+    __builtin_prefetch(runs_.get() + count_);
   }
   // Everything that exists or is under way (for the check at the end of a run).
   int Total() const {

@@ -26,7 +26,7 @@ class HubPipeline {
   static constexpr std::size_t kLead =
       kSteps + 1;                                // what the last step fetches takes its time, too
   static constexpr std::size_t kSlots = 8;       // a power of two above kLead
-  static constexpr std::size_t kComingMax = 24;  // of a hub in a window; more are not fetched
+  static constexpr std::size_t kComingMax = 48;  // of a hub in a window; more are not fetched
   struct Slot {
     std::array<Isr::Coming, kComingMax> coming;
     std::size_t count = 0;
