@@ -113,7 +113,7 @@ void Hfi::Start(PortId hfi_port, Port& port, HfiQueue& queue) {
   port.free_at = now + flits * context_.parameters->hfi.flit_time;
   if (context_.work->fetches) {
     isr_->FetchPeer(output);
-    if (queue.waiting.head) FetchPacket(queue.waiting.head);
+    FetchHandOvers(hfi_port, port);
   } else {
     isr_->Fetch(output);
   }
@@ -125,6 +125,19 @@ void Hfi::Start(PortId hfi_port, Port& port, HfiQueue& queue) {
       EventData(p));
   if (backlog_ > 0) WakeWhenWIsFree();
   listener_.OnBacklogShrunk();
+}
+
+// Send queues are many and their packets have waited for long. What a port will hand over in its
+// next turn is fetched a turn ahead, and the packet of the port after the next one now.
+void Hfi::FetchHandOvers(PortId hfi_port, const Port& port) const {
+  if (port.waiting != 0) isr_->FetchQueue(hfi_port, port.next_output());
+  const int first = last_port_ + 1;
+  unsigned rest = std::rotr(static_cast<std::uint8_t>(waiting_ports_), first);
+  if ((rest & (rest - 1)) != 0) rest &= rest - 1;
+  if (rest == 0) return;
+  const int index = (first + std::countr_zero(rest)) & (kHfiPorts - 1);
+  const Port& next = ports_[static_cast<std::size_t>(index)];
+  FetchPacket(isr_->Queue(static_cast<PortId>(kHfiFirst + index), next.next_output()).waiting.head);
 }
 
 void Hfi::OnEjected(PortId port, Packet* packet, Time arrival) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <vector>
 
 #include "emulator/base/ring.h"
@@ -43,14 +44,18 @@ class Hfi final : public IsrListener {
   // Gives a packet to the HFI, now; `verified` fills its payload. False: no route, or its window
   // does not work; dropped and counted.
   bool Send(Packet* p, bool verified, const RouteSetting& route);
-  // A packet for `destination` will be sent next, or after the next one if `later`.
-  void Expect(NodeId destination, WindowId source_window, bool later) {
+  // A packet for `destination` will be sent after `others` more.
+  void Expect(NodeId destination, WindowId source_window, int others) {
     const PortId in = isr_->router().WindowPort(source_window);
-    if (later) return isr_->router().FetchGuess(destination, in);
+    if (others > 1) return isr_->router().FetchGuess(destination, in);
     const PortId out = isr_->router().Guess(destination, in);
     if (out == kNoPort) return;
-    isr_->FetchQueue(in, out);
-    isr_->Fetch(out);
+    if (others == 1) {
+      isr_->FetchQueue(in, out);
+      isr_->Fetch(out);
+    } else if (const Packet* last = isr_->Queue(in, out).waiting.tail) {
+      __builtin_prefetch(last);
+    }
   }
   std::size_t backlog() const { return backlog_; }
   void ResetArbiters() {
@@ -94,6 +99,11 @@ class Hfi final : public IsrListener {
     PortMask waiting = 0;  // outputs with a packet in their send queue
     Time free_at = 0;
     int last_output = -1;
+    // The first one waiting whose turn it is. REQUIRES: one does.
+    PortId next_output() const {
+      const int first = last_output + 1;
+      return static_cast<PortId>((first + std::countr_zero(std::rotr(waiting, first))) & 63);
+    }
   };
   struct Tail {
     Time arrival = 0;
@@ -106,6 +116,7 @@ class Hfi final : public IsrListener {
   [[gnu::cold]] void Trace(Packet* p, PortId out);  // follows it if it is chosen
   inline HfiQueue* ServedQueue(PortId hfi_port, Port& port);
   [[gnu::always_inline]] inline void Start(PortId hfi_port, Port& port, HfiQueue& queue);
+  void FetchHandOvers(PortId hfi_port, const Port& port) const;
   void WakeWhenWIsFree() {
     w_wake_ = w_in_free_;
     next_ = std::min(next_, w_wake_);

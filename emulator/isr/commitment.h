@@ -84,11 +84,7 @@ void Isr::Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, i
     } else if (queue) {
       --buffer.packets;
       static_cast<HfiQueue&>(buffer).tail_leaves = out.busy_until;
-      if (buffer.queue.room_wanted) {
-        Wake(buffer, port, out.busy_until);
-        // The HFI hands its next packet over then.
-        if (const Packet* next = AsQueue(buffer).waiting.head) FetchPacket(next);
-      }
+      if (buffer.queue.room_wanted) Wake(buffer, port, out.busy_until);
     }
   } else {
     vc.owner = out.unfinished = p;

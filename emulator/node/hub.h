@@ -114,8 +114,8 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   // HubServices
   void SendRaw(NodeId destination, WindowId source_window, WindowId destination_window,
                std::uint64_t bytes, bool verified, const RouteSetting* route) override;
-  void Expect(NodeId destination, WindowId source_window, bool later) override {
-    hfi_.Expect(destination, source_window, later);
+  void Expect(NodeId destination, WindowId source_window, int others) override {
+    hfi_.Expect(destination, source_window, others);
   }
   void SendMessage(const MessageRequest& request) override { messages_.Send(request); }
   void SetTimer(Time at, std::uint64_t token) override;

@@ -20,23 +20,31 @@ void HubPipeline::Run(Time end, bool fetches) {
 }
 
 void HubPipeline::Fetch(std::size_t step, Hub& hub, Time end, Slot& slot) {
-  if (step == 0) {
-    slot.count = 0;
-    hub.ForEachComing(end, [&slot](const Packet* packet) {
-      if (slot.count == kComingMax) return;
-      FetchPacket(packet);
-      slot.coming[slot.count++] = {packet};
-    });
-    return;
+  switch (step) {
+    case 0:
+      return hub.context().queue.Fetch();
+    case 1:
+      return hub.context().queue.FetchHeads(end);
+    case 2:
+      return hub.context().queue.FetchFirstOfHeads(end);
+    case 3:
+      slot.count = 0;
+      return hub.ForEachComing(end, [&slot](const Packet* packet) {
+        if (slot.count == kComingMax) return;
+        FetchPacket(packet);
+        slot.coming[slot.count++] = {packet};
+      });
+    default:
+      break;
   }
   Isr& isr = hub.isr();
   for (std::size_t i = 0; i < slot.count; ++i) {
     Isr::Coming& coming = slot.coming[i];
     switch (step) {
-      case 1:
+      case 4:
         isr.FetchArrival(coming);
         break;
-      case 2:
+      case 5:
         isr.FetchDeparture(&coming);
         break;
       default:

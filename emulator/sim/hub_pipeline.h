@@ -22,10 +22,10 @@ class HubPipeline {
   void Run(Time end, bool fetches);
 
  private:
-  static constexpr std::size_t kSteps = 4;
+  static constexpr std::size_t kSteps = 7;
   static constexpr std::size_t kLead =
       kSteps + 1;                                // what the last step fetches takes its time, too
-  static constexpr std::size_t kSlots = 8;       // a power of two above kLead
+  static constexpr std::size_t kSlots = 16;      // a power of two above kLead
   static constexpr std::size_t kComingMax = 48;  // of a hub in a window; more are not fetched
   struct Slot {
     std::array<Isr::Coming, kComingMax> coming;

@@ -42,6 +42,13 @@ bool AllToAll::SendNext() {
     }
   }
   if (++step_ == topology_.leaves()) --hub_.context().work->unfinished;
+  if (!workload_.reliable && context.work->fetches) {
+    for (std::uint32_t others = 0; others < 3 && step_ + others < topology_.leaves(); ++others) {
+      const NodeId then =
+          AllToAllDestination(topology_, context.node, step_ + others, workload_.schedule);
+      hub_.Expect(then, SpreadWindow(then, *context.parameters), static_cast<int>(others));
+    }
+  }
   return true;
 }
 

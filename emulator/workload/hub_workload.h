@@ -23,9 +23,9 @@ class HubServices {
   // Raw packets, as many as `bytes` needs; `route` null: as the workload's traffic is routed.
   virtual void SendRaw(NodeId destination, WindowId source_window, WindowId destination_window,
                        std::uint64_t bytes, bool verified, const RouteSetting* route) = 0;
-  // Says what SendRaw will be asked next, or after the next if `later`: a hint, which changes
-  // nothing but how long that takes.
-  virtual void Expect(NodeId destination, WindowId source_window, bool later) = 0;
+  // Says what SendRaw will be asked after `others` more: a hint, which changes nothing but how long
+  // that takes. Best said of each packet when two others come before it, one, and none.
+  virtual void Expect(NodeId destination, WindowId source_window, int others) = 0;
   virtual void SendMessage(const MessageRequest& request) = 0;
   // OnTimer(token) at `at` (not before now). Tokens of one instant run in their own order.
   virtual void SetTimer(Time at, std::uint64_t token) = 0;

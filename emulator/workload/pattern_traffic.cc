@@ -66,13 +66,12 @@ PatternTraffic::Source& PatternTraffic::EarliestOfAll() {
 void PatternTraffic::SetTimer(const Source& source) {
   hub_.SetTimer(source.next, token_);
   if (!context_.work->fetches) return;
-  const auto expect = [this, &source](std::size_t ahead) {
-    const std::size_t i = source.next_drawn + ahead;
+  for (std::size_t others = 0; others < 3; ++others) {
+    const std::size_t i = source.next_drawn + others;
     if (i >= kDrawnAhead) return;
-    hub_.Expect(HubOf(source.drawn[i].to), WindowOf(source.endpoint, ahead), ahead > 0);
-  };
-  expect(0);
-  expect(1);
+    hub_.Expect(HubOf(source.drawn[i].to), WindowOf(source.endpoint, others),
+                static_cast<int>(others));
+  }
 }
 
 void PatternTraffic::OnTimer(std::uint64_t) {
