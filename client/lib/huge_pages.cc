@@ -16,8 +16,10 @@ void ExpectMemory(std::size_t bytes) {
   constexpr int kDefaultBlocksMapped = 65536, kLargestInHeap = 32 << 20;
   mallopt(M_TRIM_THRESHOLD, -1);
   mallopt(M_MMAP_THRESHOLD, kLargestInHeap);
+  mallopt(M_ARENA_MAX, 1);  // threads would have memory apart, without huge pages
   mallopt(M_MMAP_MAX, 0);
-  void* const block = std::malloc(bytes);
+  void* block = std::malloc(bytes);
+  while (!block && bytes / 2 >= kWorthwhile) block = std::malloc(bytes /= 2);
   mallopt(M_MMAP_MAX, kDefaultBlocksMapped);
   if (!block) return;
   const auto begin = reinterpret_cast<std::uintptr_t>(block);

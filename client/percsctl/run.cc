@@ -158,7 +158,7 @@ Outcome Run(const RunArguments& a) {
   const auto page = StartPage(a, *topology, options);
   if (!page.ok()) return FromStatus(page.status());
   LocalRunProgress progress(input->scenario, topology->nodes(), a.progress, options);
-  constexpr std::size_t kBytesPerNode = 160 << 10;  // docs/benchmarks.md
+  constexpr std::size_t kBytesPerNode = 768 << 10;  // with full buffers, docs/benchmarks.md
   ExpectMemory(topology->nodes() * kBytesPerNode);
   const Pacer pacer(PacingOf(input->message));
   options.threads = pool.threads();
