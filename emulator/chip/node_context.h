@@ -18,17 +18,17 @@
 
 namespace percs {
 
-// What the nodes of one shard share: their work and their packet objects. Packets are counted where
-// they are created and where they end, so a single shard's number may be negative; the sum over
-// shards is what counts. A management packet is unfinished work and not resident: none waits longer
+// What the nodes of one group share: their work and their packet objects. Packets are counted where
+// they are created and where they end, so a single group's number may be negative; the sum over
+// groups is what counts. A management packet is unfinished work and not resident: none waits longer
 // than service_wait, so it is in no deadlock and must not hide one.
-struct WorkCounters {
+struct alignas(64) WorkCounters {
   std::int64_t unfinished = 0;
   std::int64_t resident = 0;
   // There are so many nodes that what they will touch is better fetched into the cache in advance.
   bool fetches = false;
   EventNodes events;
-  Pool<Packet> packets;  // of all nodes of the shard: a packet crosses between them without a copy
+  Pool<Packet> packets;  // of all nodes of the group: a packet crosses between them without a copy
 };
 
 // One packet that reached its window; what the digest folds.
