@@ -169,7 +169,7 @@ class EventQueue {
       }
     });
   }
-  // Has what that looks at fetched into the cache: first this, then the rest in two steps.
+  // Has what that looks at fetched into the cache: first this, then the rest step by step.
   void FetchHeads(Time end) const {
     if (first_ == kNever) return;
     const std::int64_t last = std::min((end - 1) >> kShift, first_ + kBuckets - 1);
@@ -178,9 +178,14 @@ class EventQueue {
       __builtin_prefetch(&heads_[Bucket(slot)]);
     }
   }
-  void FetchFirstOfHeads(Time end) const {
+  void FetchFirsts(Time end) const {
+    ForEachBucketBefore(
+        end, [this](std::uint32_t bucket) { __builtin_prefetch(&(*nodes_)[heads_[bucket]]); });
+  }
+  void FetchSeconds(Time end) const {
     ForEachBucketBefore(end, [this](std::uint32_t bucket) {
-      __builtin_prefetch(&(*nodes_)[heads_[bucket]]);
+      const std::uint32_t second = (*nodes_)[heads_[bucket]].next;
+      if (second != kNil) __builtin_prefetch(&(*nodes_)[second]);
     });
   }
   // Has what pushing an event looks at fetched into the cache.

@@ -125,10 +125,18 @@ inline void Isr::SendRun(PortId port, OutputPort& out, InputBuffer& buffer, Pack
   if (out.local) {
     SendLocal(out, p, arrival, sent, count, tail);
   } else {
-    out.outbox->flits.push_back({arrival, f, out.peer, out.peer_port, p->out_vc,
-                                 static_cast<std::uint8_t>(count), static_cast<std::uint8_t>(sent),
-                                 tail, tail ? p->tail_marks : std::uint8_t{0}, out.generation,
-                                 p->header});
+    FlitRun& run = out.outbox->flits.emplace_back();
+    run.arrival = arrival;
+    run.spacing = f;
+    run.node = out.peer;
+    run.port = out.peer_port;
+    run.vc = p->out_vc;
+    run.count = static_cast<std::uint8_t>(count);
+    run.first = static_cast<std::uint8_t>(sent);
+    run.tail = tail;
+    run.tail_marks = tail ? p->tail_marks : std::uint8_t{0};
+    run.generation = out.generation;
+    run.header.Assign(p->header);
     if (tail) context_.Release(p);
   }
 }
@@ -143,7 +151,7 @@ inline void Isr::SendLocal(const OutputPort& out, Packet* p, Time arrival, int s
   if (sent != 0 || !tail) {
     run = context_.packets.Take();
     if (sent == 0) {
-      run->header = p->header;
+      run->header.Assign(p->header);
     } else {
       run->header.source = p->header.source;
       run->header.sequence = p->header.sequence;

@@ -2,6 +2,7 @@
 #include "emulator/isr/credit_counter.h"
 
 #include <bit>
+#include <utility>
 
 namespace percs {
 
@@ -15,13 +16,18 @@ void CreditCounter::Drop(std::uint32_t generation) {
 
 void CreditCounter::MakeRoom(Time now) {
   Mature(now);
-  if (2 * count_ < capacity()) return;
-  const std::uint32_t capacity = std::max(kRunsAtFirst, 2 * this->capacity());
-  PERCS_CHECK(capacity > count_ && capacity <= kRunsMax);
-  auto more = std::make_unique<Run[]>(capacity);
-  std::copy(begin(), end(), more.get());
-  runs_ = std::move(more);
-  capacity_bits_ = static_cast<std::uint32_t>(std::countr_zero(capacity)) & 0x3f;
+  if (!full()) return;
+  if (2 * count_ < capacity()) {
+    std::copy(begin(), end(), runs_.get());
+  } else {
+    const std::uint32_t capacity = std::max(kRunsAtFirst, 2 * this->capacity());
+    PERCS_CHECK(capacity > count_ && capacity <= kRunsMax);
+    auto more = std::make_unique<Run[]>(capacity);
+    std::copy(begin(), end(), more.get());
+    runs_ = std::move(more);
+    capacity_bits_ = static_cast<std::uint32_t>(std::countr_zero(capacity)) & 0x3f;
+  }
+  first_ = 0;
 }
 
 int CreditCounter::TakeAnnounced(Time t, Time spacing, int wanted) {
@@ -29,58 +35,51 @@ int CreditCounter::TakeAnnounced(Time t, Time spacing, int wanted) {
   Mature(t);
   int taken = std::min(credits_, wanted);
   credits_ -= taken;
-  if (taken == wanted || count_ == 0) return taken;
   while (taken < wanted) {
-    std::size_t earliest = count_;
-    Time others = kNever;  // first start of another run
-    for (std::size_t i = 0; i < count_; ++i) {
-      if (!runs_[i].known) continue;
-      if (earliest == count_ || runs_[i].start < runs_[earliest].start) {
-        if (earliest != count_) others = runs_[earliest].start;
-        earliest = i;
-      } else {
-        others = std::min(others, runs_[i].start);
-      }
-    }
-    if (earliest == count_ || runs_[earliest].start > t + taken * spacing) break;
-    Run& run = runs_[earliest];
+    // The known ones that may give any begin before this.
+    const Time limit = t + wanted * spacing;
+    Run* earliest = begin();
+    while (earliest != end() && !earliest->known && earliest->start < limit) ++earliest;
+    if (earliest == end() || !earliest->known || earliest->start > t + taken * spacing) break;
+    const Run* other = earliest + 1;
+    while (other != end() && !other->known && other->start < limit) ++other;
+    const Time others = other != end() ? other->start : kNever;
     do {
-      run.start += run.spacing;
-      --run.count;
+      earliest->start += earliest->spacing;
+      --earliest->count;
       ++taken;
-    } while (taken < wanted && run.count > 0 && run.start <= others &&
-             run.start <= t + taken * spacing);
-    if (run.count == 0) Remove(earliest);
+    } while (taken < wanted && earliest->count > 0 && earliest->start <= others &&
+             earliest->start <= t + taken * spacing);
+    Settle(earliest);
   }
-  Refresh();
   return taken;
 }
 
 void CreditCounter::Mature(Time t) {
   if (t < next_) return;
-  next_ = kNever;
-  for (std::size_t i = 0; i < count_;) {
-    Run& run = runs_[i];
-    if (run.start <= t) {
-      if (run.start + (run.count - 1) * run.spacing <= t) {
-        credits_ += run.count;
-        Remove(i);
-        continue;
-      }
-      const int matured = static_cast<int>((t - run.start) / run.spacing) + 1;
-      credits_ += matured;
-      run.start += matured * run.spacing;
-      run.count = static_cast<std::uint16_t>(run.count - matured);
+  while (count_ > 0 && begin()->start <= t) {
+    Run& run = *begin();
+    int matured = run.count;
+    if (run.start + (run.count - 1) * run.spacing > t) {
+      matured = static_cast<int>((t - run.start) / run.spacing) + 1;
       run.known = true;
     }
-    next_ = std::min(next_, run.start);
-    ++i;
+    credits_ += matured;
+    run.start += matured * run.spacing;
+    run.count = static_cast<std::uint16_t>(run.count - matured);
+    Settle(&run);
   }
 }
 
-void CreditCounter::Refresh() {
-  next_ = kNever;
-  for (const Run& run : *this) next_ = std::min(next_, run.start);
+void CreditCounter::Settle(Run* run) {
+  if (run->count == 0) {
+    for (; run != begin(); --run) *run = run[-1];
+    --count_;
+    first_ = count_ > 0 ? first_ + 1 : 0;
+  } else {
+    for (; run + 1 != end() && run[1].start < run->start; ++run) std::swap(run[0], run[1]);
+  }
+  Refresh();
 }
 
 }  // namespace percs

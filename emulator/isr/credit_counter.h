@@ -15,13 +15,13 @@ class CreditCounter {
   void Reset(int credits) {
     PERCS_CHECK(credits >= 0);
     credits_ = credits;
-    count_ = 0;
+    first_ = count_ = 0;
     next_ = kNever;
   }
   // Link down: nothing of an older generation may ever count.
   void Drop(std::uint32_t generation);
   // There is no room for an announcement.
-  bool full() const { return count_ == capacity(); }
+  bool full() const { return first_ + count_ == capacity(); }
   // Counts what exists by now, and grows if that gives little room: the more are under way, the
   // less often they are looked at. `now` is not after any time that will be asked about.
   void MakeRoom(Time now);
@@ -29,7 +29,10 @@ class CreditCounter {
   void Announce(Time start, Time spacing, int count, std::uint32_t generation) {
     PERCS_CHECK(count > 0 && count <= kRunCreditsMax);
     PERCS_CHECK(!full());
-    runs_[count_++] = {start, spacing, generation, static_cast<std::uint16_t>(count), false};
+    Run* run = end();
+    for (; run != begin() && run[-1].start > start; --run) *run = run[-1];
+    *run = {start, spacing, generation, static_cast<std::uint16_t>(count), false};
+    ++count_;
     next_ = std::min(next_, start);
   }
   // Credits that exist, without those announced and not looked at since.
@@ -52,8 +55,8 @@ class CreditCounter {
   Time Next() const { return next_; }
   // Has the announced ones fetched into the cache.
   void Fetch() const {
-    __builtin_prefetch(runs_.get());
-    __builtin_prefetch(runs_.get() + count_);
+    __builtin_prefetch(begin());
+    __builtin_prefetch(end());
   }
   // Everything that exists or is under way (for the check at the end of a run).
   int Total() const {
@@ -73,25 +76,27 @@ class CreditCounter {
     std::uint16_t count = 0;
     bool known = false;  // its first credit has arrived, which announced the others
   };
-  Run* begin() { return runs_.get(); }
-  Run* end() { return runs_.get() + count_; }
-  const Run* begin() const { return runs_.get(); }
-  const Run* end() const { return runs_.get() + count_; }
+  Run* begin() { return runs_.get() + first_; }
+  Run* end() { return begin() + count_; }
+  const Run* begin() const { return runs_.get() + first_; }
+  const Run* end() const { return begin() + count_; }
   // TakeCertain when those counted are not enough.
   int TakeAnnounced(Time t, Time spacing, int wanted);
   // Counts the announced credits that exist at t.
   void Mature(Time t);
-  void Remove(std::size_t i) { runs_[i] = runs_[--count_]; }
-  void Refresh();
+  // Has taken credits of this run, which begins later now or is over.
+  void Settle(Run* run);
+  void Refresh() { next_ = count_ > 0 ? begin()->start : kNever; }
 
   std::uint32_t capacity() const { return (1u << capacity_bits_) & ~1u; }
 
   // A large machine has three million of these: no byte more than needed.
-  std::unique_ptr<Run[]> runs_;  // in no order
+  std::unique_ptr<Run[]> runs_;  // those from first_ on, by their starts
   Time next_ = kNever;
   int credits_ = 0;
   std::uint32_t count_ : 26 = 0;         // of runs_
   std::uint32_t capacity_bits_ : 6 = 0;  // 0: none yet
+  std::uint32_t first_ = 0;
 };
 
 }  // namespace percs

@@ -11,7 +11,7 @@ namespace percs {
 void Isr::ReceiveFlits(FlitRun&& run) {
   Packet* p = context_.packets.Take();
   p->ResetState();
-  p->header = std::move(run.header);
+  p->header.Assign(std::move(run.header));
   p->segment = {run.arrival, run.spacing, run.first, run.count};
   p->run_has_tail = run.tail;
   p->tail_marks = run.tail_marks;

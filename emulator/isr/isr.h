@@ -149,7 +149,7 @@ class Isr {
   void Fetch(PortId output, VcId vc = 0) const {
     __builtin_prefetch(&outputs_[output]);
     __builtin_prefetch(&outputs_[output].unfinished);
-    __builtin_prefetch(&outputs_[output].requesters[1]);
+    __builtin_prefetch(&outputs_[output].requesters[2]);
     __builtin_prefetch(&outputs_[output].vc[vc]);
   }
   // Likewise what a commitment there looks at beside it. Both read the output.

@@ -50,10 +50,10 @@ class RequestSet {
 };
 
 struct alignas(64) OutputVc {
-  CreditCounter credits;
-  Packet* owner = nullptr;  // the packet that has begun and not ended on this VC
+  [[no_unique_address]] CreditCounter credits;
   std::int16_t owner_index = -1;
   std::int16_t pointer = -1;  // round robin over its inputs: index served last
+  Packet* owner = nullptr;    // the packet that has begun and not ended on this VC
   // Granted, and the bytes that flits had room for and did not carry; here because a commitment is
   // in this line anyway.
   std::uint64_t flits = 0, packets = 0, unfilled = 0;

@@ -53,8 +53,8 @@ const char* DropReasonName(DropReason reason);
 inline constexpr std::uint8_t kPoisonMark = 1;   // its link died: the packet is not whole (rule 17)
 inline constexpr std::uint8_t kCorruptMark = 2;  // a flit was corrupted and not replayed (rule 18)
 
-// Rides free with the head flit (header_bytes = 0, docs/semantics.md rule 12).
-struct PacketHeader {
+// What every packet has.
+struct BasicHeader {
   NodeId source = 0, destination = 0;
   WindowId source_window = 0, destination_window = 0;
   std::uint16_t bytes = 0;  // payload, 0..2048
@@ -70,7 +70,10 @@ struct PacketHeader {
   Time created = 0;                   // when it was handed to the HFI
   std::uint64_t path = 0;             // running hash over (hub, output port)
   PayloadRef payload;
-  // Message layer, or the header of a CAU packet; zero for raw packets.
+};
+
+// Of the message layer, or the header of a CAU packet; zero for raw packets.
+struct MessageHeader {
   std::uint32_t flow_sequence =
       0;                        // data: number of the packet in its flow; ack: lowest not received
   std::uint32_t flow_base = 0;  // data: nothing below this will be sent again
@@ -79,7 +82,20 @@ struct PacketHeader {
   std::uint64_t message_bytes = 0;
   std::uint64_t offset = 0;  // data: of this packet in its message; ack: bitmap above flow_sequence
   Time message_created = 0;
+};
 
+// Rides free with the head flit (header_bytes = 0, docs/semantics.md rule 12).
+struct PacketHeader : BasicHeader, MessageHeader {
+  // Takes over another one. REQUIRES: the message's part of this one is zero. That of a raw packet
+  // is not looked at: it is in another cache line.
+  void Assign(const PacketHeader& other) {
+    static_cast<BasicHeader&>(*this) = other;
+    if (other.kind != PacketKind::kRaw) static_cast<MessageHeader&>(*this) = other;
+  }
+  void Assign(PacketHeader&& other) {
+    if (other.kind != PacketKind::kRaw) static_cast<MessageHeader&>(*this) = other;
+    static_cast<BasicHeader&>(*this) = static_cast<BasicHeader&&>(other);
+  }
   // What a new raw packet starts with; sender and HFI fill in the rest.
   void ResetRaw() {
     bytes = 0;
@@ -91,11 +107,7 @@ struct PacketHeader {
     middle = 0;
     path = 0;
   }
-  void ClearMessage() {
-    flow_sequence = flow_base = message = tag = 0;
-    message_bytes = offset = 0;
-    message_created = 0;
-  }
+  void ClearMessage() { static_cast<MessageHeader&>(*this) = MessageHeader(); }
 };
 
 constexpr int FlitsFor(int bytes) {

@@ -1,7 +1,7 @@
-// The part of a fabric that one thread runs: one or several groups of nodes. Nodes of one group hand
-// packets to each other without a copy, and what they use is close together in memory. In a large
-// machine a group is a supernode: memory that is spread over gigabytes costs ten times as much to
-// reach, because the processor has to look for the addresses of its pages, too.
+// The part of a fabric that one thread runs: one or several groups of nodes. Nodes of one group
+// hand packets to each other without a copy, and what they use is close together in memory. In a
+// large machine a group is a supernode: memory that is spread over gigabytes costs ten times as
+// much to reach, because the processor has to look for the addresses of its pages, too.
 #pragma once
 
 #include <memory>

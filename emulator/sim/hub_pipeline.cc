@@ -26,8 +26,10 @@ void HubPipeline::Fetch(std::size_t step, Hub& hub, Time end, Slot& slot) {
     case 1:
       return hub.context().queue.FetchHeads(end);
     case 2:
-      return hub.context().queue.FetchFirstOfHeads(end);
+      return hub.context().queue.FetchFirsts(end);
     case 3:
+      return hub.context().queue.FetchSeconds(end);
+    case 4:
       slot.count = 0;
       return hub.ForEachComing(end, [&slot](const Packet* packet) {
         if (slot.count == kComingMax) return;
@@ -41,10 +43,10 @@ void HubPipeline::Fetch(std::size_t step, Hub& hub, Time end, Slot& slot) {
   for (std::size_t i = 0; i < slot.count; ++i) {
     Isr::Coming& coming = slot.coming[i];
     switch (step) {
-      case 4:
+      case 5:
         isr.FetchArrival(coming);
         break;
-      case 5:
+      case 6:
         isr.FetchDeparture(&coming);
         break;
       default:

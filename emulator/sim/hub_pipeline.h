@@ -22,7 +22,7 @@ class HubPipeline {
   void Run(Time end, bool fetches);
 
  private:
-  static constexpr std::size_t kSteps = 7;
+  static constexpr std::size_t kSteps = 8;
   static constexpr std::size_t kLead =
       kSteps + 1;                                // what the last step fetches takes its time, too
   static constexpr std::size_t kSlots = 16;      // a power of two above kLead
