@@ -18,17 +18,21 @@
 
 namespace percs {
 
-// What the nodes of one group share: their work and their packet objects. Packets are counted where
-// they are created and where they end, so a single group's number may be negative; the sum over
-// groups is what counts. A management packet is unfinished work and not resident: none waits longer
+// What the nodes of one shard share: their work and their packet objects. Packets are counted where
+// they are created and where they end, so a single shard's number may be negative; the sum over
+// shards is what counts. A management packet is unfinished work and not resident: none waits longer
 // than service_wait, so it is in no deadlock and must not hide one.
-struct alignas(64) WorkCounters {
+struct WorkCounters {
   std::int64_t unfinished = 0;
   std::int64_t resident = 0;
   // There are so many nodes that what they will touch is better fetched into the cache in advance.
   bool fetches = false;
   EventNodes events;
-  Pool<Packet> packets;  // of all nodes of the group: a packet crosses between them without a copy
+  // Instead of these, if set, for nodes that are made from now on. Those of a supernode have theirs
+  // close together in memory: what is spread over gigabytes costs ten times as much to reach,
+  // because the processor has to look for the addresses of its pages, too.
+  EventNodes* events_apart = nullptr;
+  Pool<Packet> packets;  // of all nodes of the shard: a packet crosses between them without a copy
 };
 
 // One packet that reached its window; what the digest folds.
@@ -50,7 +54,7 @@ struct NodeContext {
         work(work),
         packets(work->packets),
         on_delivery(on_delivery),
-        queue(&work->events) {}
+        queue(work->events_apart ? work->events_apart : &work->events) {}
 
   const NodeId node;
   const Topology* const topology;

@@ -171,12 +171,7 @@ class EventQueue {
   }
   // Has what that looks at fetched into the cache: first this, then the rest step by step.
   void FetchHeads(Time end) const {
-    if (first_ == kNever) return;
-    const std::int64_t last = std::min((end - 1) >> kShift, first_ + kBuckets - 1);
-    constexpr std::int64_t kInLine = 64 / sizeof(std::uint32_t);
-    for (std::int64_t slot = first_; slot <= last; slot += kInLine) {
-      __builtin_prefetch(&heads_[Bucket(slot)]);
-    }
+    ForEachBucketBefore(end, [this](std::uint32_t bucket) { __builtin_prefetch(&heads_[bucket]); });
   }
   void FetchFirsts(Time end) const {
     ForEachBucketBefore(

@@ -149,13 +149,14 @@ class Isr {
   void Fetch(PortId output, VcId vc = 0) const {
     __builtin_prefetch(&outputs_[output]);
     __builtin_prefetch(&outputs_[output].unfinished);
-    __builtin_prefetch(&outputs_[output].requesters[2]);
     __builtin_prefetch(&outputs_[output].vc[vc]);
   }
   // Likewise what a commitment there looks at beside it. Both read the output.
   void FetchCredits(PortId output, VcId vc) const {
-    const CreditCounter& credits = outputs_[output].vc[vc].credits;
+    const OutputPort& out = outputs_[output];
+    const CreditCounter& credits = out.vc[vc].credits;
     credits.Fetch();
+    if (out.requested_vcs != 0) __builtin_prefetch(&out.requesters[2]);
     if (credits.full()) __builtin_prefetch(&context_.now);
   }
   void FetchPeer(PortId output) const {

@@ -43,25 +43,20 @@ absl::Status Fabric::Build(int threads) {
     // What only keeps the clock may happen after a run's end, if its last window reaches further.
     if (!scenario_.has_background()) horizon_ = FindHorizon(topology_, scenario_);
   }
-  const bool large = nodes.size() > HubPipeline::kFewHubs;
-  const std::size_t in_group = unit > 1 && large ? unit : 0;  // 0: each thread has one group
-  groups_ = std::vector<Group>(in_group > 0 ? nodes.size() / in_group : count);
-  for (Group& group : groups_) group.work.fetches = large;
   shards_ = std::vector<Shard>(count);
   hubs_.resize(topology_.nodes());
   blades_.resize(topology_.blades());
-  group_of_.resize(topology_.nodes());
+  shard_of_.resize(topology_.nodes());
   for (Shard& shard : shards_) {
-    shard.fetches = large;
-    shard.to_group.resize(groups_.size());
+    shard.work.fetches = nodes.size() > HubPipeline::kFewHubs;
+    shard.to_shard.resize(count);
     shard.to_process.resize(static_cast<std::size_t>(placement_.processes));
   }
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const std::size_t s = i / unit * count / (nodes.size() / unit);
-    const std::size_t group = in_group > 0 ? i / in_group : s;
-    groups_[group].shard = s;
-    group_of_[nodes[i]] = static_cast<std::uint32_t>(group);
-    const auto hub = MakeNode(nodes[i]);
+    Shard& shard = shards_[s];
+    shard_of_[nodes[i]] = s;
+    const auto hub = MakeNode(nodes[i], shard);
     if (!hub.ok()) return hub.status();
     hubs_[nodes[i]] = *hub;
     local_.push_back(*hub);
@@ -84,25 +79,21 @@ absl::Status Fabric::SetUpFaults() {
   return status.ok() && faults_ ? CreateFaults(scenario_, *faults_) : status;
 }
 
-Fabric::Shard& Fabric::ShardOf(NodeId node) { return shards_[groups_[group_of_[node]].shard]; }
-
-Hub* Fabric::MakeHub(NodeId node) {
-  Shard& shard = ShardOf(node);
-  WorkCounters& work = groups_[group_of_[node]].work;
-  shard.hubs.push_back(std::make_unique<Hub>(node, scenario_, topology_, &work, &on_delivery_));
+Hub* Fabric::MakeHub(NodeId node, Shard& shard) {
+  if (shard.work.fetches) shard.work.events_apart = &shard.events[topology_.supernode_of(node)];
+  shard.hubs.push_back(
+      std::make_unique<Hub>(node, scenario_, topology_, &shard.work, &on_delivery_));
   return shard.hubs.back().get();
 }
 
-absl::StatusOr<Hub*> Fabric::MakeNode(NodeId node) {
+absl::StatusOr<Hub*> Fabric::MakeNode(NodeId node, Shard& shard) {
   if (!topology_.is_blade(node)) {
-    Hub* hub = MakeHub(node);
+    Hub* hub = MakeHub(node, shard);
     if (absl::Status status = hub->MakeWorkload(scenario_, topology_); !status.ok()) return status;
     return hub;
   }
-  WorkCounters& work = groups_[group_of_[node]].work;
-  auto blade = MakeEdgeNode(node, scenario_, topology_, &work, &on_delivery_);
+  auto blade = MakeEdgeNode(node, scenario_, topology_, &shard.work, &on_delivery_);
   if (!blade.ok()) return blade.status();
-  Shard& shard = ShardOf(node);
   shard.blades.push_back(*std::move(blade));
   EdgeNode* made = shard.blades.back().get();
   blades_[node - topology_.hubs()] = made;
@@ -129,17 +120,17 @@ absl::Status Fabric::SetUpTrees() {
 }
 
 std::pair<Isr*, Outbox*> Fabric::WayTo(NodeId from, NodeId to) {
-  Shard& shard = ShardOf(from);
+  Shard& shard = shards_[shard_of_[from]];
   if (losses_.Severed(from, to)) return {nullptr, &shard.nowhere};
   Hub* other = HubAt(to);
   if (!other) return {nullptr, &shard.to_process[placement_.process_of_node[to]]};
-  const std::uint32_t group = group_of_[to];
-  return {group == group_of_[from] ? &other->isr() : nullptr, &shard.to_group[group]};
+  return {shard_of_[to] == shard_of_[from] ? &other->isr() : nullptr,
+          &shard.to_shard[shard_of_[to]]};
 }
 
 void Fabric::Wire(Hub* hub) {
   const NodeId node = hub->context().node;
-  Shard& shard = ShardOf(node);
+  Shard& shard = shards_[shard_of_[node]];
   hub->SetControlOutbox([&shard](ControlItem&& item) { shard.control.push_back(std::move(item)); });
   for (PortId port = 0; port < kLinkPorts; ++port) {
     const LinkEnd peer = topology_.Peer(node, port);
@@ -196,7 +187,7 @@ void Fabric::RunNodes(Shard& shard, Time end) {
   for (const auto& hub : shard.hubs) {
     if (acts(*hub)) shard.pipeline.Add(hub.get());
   }
-  shard.pipeline.Run(end, shard.fetches);
+  shard.pipeline.Run(end, shard.work.fetches);
   for (const auto& blade : shard.blades) {
     if (acts(*blade)) blade->Run(end);
   }
@@ -220,7 +211,7 @@ void Fabric::RunSupernodes(Shard& shard, Time end) {
       for (const auto& hub : hubs) {
         if (hub->next_time() < inner) shard.pipeline.Add(hub.get());
       }
-      shard.pipeline.Run(inner, shard.fetches);
+      shard.pipeline.Run(inner, shard.work.fetches);
       HandOver(shard, from, supernode);
     }
   }
@@ -240,15 +231,13 @@ void Fabric::HandOver(Shard& shard, std::size_t from, int supernode) {
   items.erase(std::remove_if(first, items.end(), arrives), items.end());
 }
 
-// Hands over what crossed between groups and to and from network management.
+// Hands over what crossed between threads and to and from network management.
 void Fabric::Exchange(const Executor* executor) {
-  if (groups_.size() > 1) {
+  if (shards_.size() > 1) {
     const auto take = [this](int to) {
-      for (std::size_t g = 0; g < groups_.size(); ++g) {
-        if (groups_[g].shard != static_cast<std::size_t>(to)) continue;
-        for (Shard& from : shards_) {
-          if (!from.to_group[g].empty()) Apply(from.to_group[g]);
-        }
+      for (Shard& from : shards_) {
+        Outbox& box = from.to_shard[static_cast<std::size_t>(to)];
+        if (!box.empty()) Apply(box);
       }
     };
     if (executor) {

@@ -252,9 +252,8 @@ class Fabric {
   void RunSupernodes(Shard& shard, Time end);
   void RunNodes(Shard& shard, Time end);
   void HandOver(Shard& shard, std::size_t from, int supernode);
-  Shard& ShardOf(NodeId node);
-  Hub* MakeHub(NodeId node);
-  absl::StatusOr<Hub*> MakeNode(NodeId node);
+  Hub* MakeHub(NodeId node, Shard& shard);
+  absl::StatusOr<Hub*> MakeNode(NodeId node, Shard& shard);
   void MakeManagement();
   absl::Status SetUpTrees();
   absl::Status SetUpFaults();
@@ -274,17 +273,12 @@ class Fabric {
   Lookahead lookahead_, horizon_;  // no horizon: 0
   Time crossing_ = kNever;
   DeliveryObserver on_delivery_;
-  struct Group {
-    WorkCounters work;
-    std::size_t shard = 0;  // that its nodes are in
-  };
-  std::vector<Group> groups_;  // those of a shard one after the other
   std::vector<Shard> shards_;
   std::vector<Hub*>
       hubs_;  // by node, of a blade its network side; null where another process has it
   std::vector<Hub*> local_;                       // in node order
   std::vector<EdgeNode*> blades_, local_blades_;  // likewise; by blade
-  std::vector<std::uint32_t> group_of_;
+  std::vector<std::size_t> shard_of_;
   FaultInjector injector_{topology_, scenario_.parameters, hubs_, blades_};
   const ArrivalCheck arrivals_{topology_, scenario_, hubs_};
   WorkCounters manager_work_;

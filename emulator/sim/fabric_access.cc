@@ -169,9 +169,9 @@ absl::Status Fabric::RepeatWorkload(Time at) {
 WorkLeft Fabric::work_left() const {
   WorkLeft left{manager_work_.unfinished + (faults_ ? faults_->unfinished() : 0),
                 manager_work_.resident};
-  for (const Group& group : groups_) {
-    left.unfinished += group.work.unfinished;
-    left.resident_packets += group.work.resident;
+  for (const Shard& shard : shards_) {
+    left.unfinished += shard.work.unfinished;
+    left.resident_packets += shard.work.resident;
   }
   return left;
 }

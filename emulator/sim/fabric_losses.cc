@@ -14,7 +14,7 @@ void Fabric::Sever(const SeveredHubs& severed) {
     for (PortId port = 0; hub && port < kLinkPorts; ++port) {
       const OutputPort& out = hub->isr().output(port);
       if (!out.connected || !losses_.Severed(node, out.peer)) continue;
-      hub->isr().SetWay(port, nullptr, &ShardOf(node).nowhere);
+      hub->isr().SetWay(port, nullptr, &shards_[shard_of_[node]].nowhere);
     }
   }
 }
@@ -82,7 +82,7 @@ void Fabric::TakeBack(const RejoinedHubs& rejoined) {
   const std::vector<Hub*> others = local_;
   for (const NodeId node : rejoined.nodes) {
     if (placement_.process_of_node[node] != placement_.self) continue;
-    hubs_[node] = MakeHub(node);
+    hubs_[node] = MakeHub(node, shards_[shard_of_[node]]);
     local_.push_back(hubs_[node]);
   }
   const auto by_node = [](const auto& a, const auto& b) {
