@@ -70,16 +70,13 @@ class EventNodes {
   Node& operator[](std::uint32_t index) { return nodes_[index]; }
   const Node& operator[](std::uint32_t index) const { return nodes_[index]; }
   std::uint32_t Take() {
-    if (free_ == kNil) [[unlikely]]
+    if (free_.empty()) [[unlikely]]
       Grow();
-    const std::uint32_t index = free_;
-    free_ = nodes_[index].next;
+    const std::uint32_t index = free_.back();
+    free_.pop_back();
     return index;
   }
-  void Give(std::uint32_t index) {
-    nodes_[index].next = free_;
-    free_ = index;
-  }
+  void Give(std::uint32_t index) { free_.push_back(index); }
   // Sorts two lists into one, the first of which is in order already. The second one has its nodes
   // in the reverse order of their pushes, all of which were before those of the first.
   template <typename Later>
@@ -103,10 +100,12 @@ class EventNodes {
     const std::size_t size = nodes_.size(), more = std::max<std::size_t>(size, 16);
     PERCS_CHECK(size + more < kNil);
     nodes_.resize(size + more);
+    free_.reserve(size + more);
     for (std::size_t i = size + more; i-- > size;) Give(static_cast<std::uint32_t>(i));
   }
   std::vector<Node> nodes_;
-  std::uint32_t free_ = kNil;
+  // Not a list through the nodes: the one to take is seldom in the cache.
+  std::vector<std::uint32_t> free_;
 };
 
 class EventQueue {

@@ -11,7 +11,20 @@ void CreditCounter::Drop(std::uint32_t generation) {
   const Run* end = std::remove_if(
       begin(), this->end(), [generation](const Run& run) { return run.generation < generation; });
   count_ = static_cast<std::uint32_t>(end - begin()) & (kRunsMax | (kRunsMax - 1));
+  unsorted_ = 0;
+  std::stable_sort(begin(), this->end(),
+                   [](const Run& a, const Run& b) { return a.start < b.start; });
   Refresh();
+}
+
+void CreditCounter::Sort() {
+  for (Run* next = end() - unsorted_; next != end(); ++next) {
+    const Run run = *next;
+    Run* place = next;
+    for (; place != begin() && place[-1].start > run.start; --place) *place = place[-1];
+    *place = run;
+  }
+  unsorted_ = 0;
 }
 
 void CreditCounter::MakeRoom(Time now) {
@@ -33,6 +46,7 @@ void CreditCounter::MakeRoom(Time now) {
 int CreditCounter::TakeAnnounced(Time t, Time spacing, int wanted) {
   PERCS_CHECK(wanted > 0 && credits_ >= 0);
   Mature(t);
+  Sort();
   int taken = std::min(credits_, wanted);
   credits_ -= taken;
   while (taken < wanted) {
@@ -57,6 +71,7 @@ int CreditCounter::TakeAnnounced(Time t, Time spacing, int wanted) {
 
 void CreditCounter::Mature(Time t) {
   if (t < next_) return;
+  Sort();
   while (count_ > 0 && begin()->start <= t) {
     Run& run = *begin();
     int matured = run.count;
@@ -75,7 +90,11 @@ void CreditCounter::Settle(Run* run) {
   if (run->count == 0) {
     for (; run != begin(); --run) *run = run[-1];
     --count_;
-    first_ = count_ > 0 ? first_ + 1 : 0;
+    if (count_ > 0) {
+      ++first_;
+    } else {
+      first_ = 0;
+    }
   } else {
     for (; run + 1 != end() && run[1].start < run->start; ++run) std::swap(run[0], run[1]);
   }

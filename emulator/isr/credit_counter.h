@@ -15,13 +15,13 @@ class CreditCounter {
   void Reset(int credits) {
     PERCS_CHECK(credits >= 0);
     credits_ = credits;
-    first_ = count_ = 0;
+    first_ = count_ = unsorted_ = 0;
     next_ = kNever;
   }
   // Link down: nothing of an older generation may ever count.
   void Drop(std::uint32_t generation);
   // There is no room for an announcement.
-  bool full() const { return first_ + count_ == capacity(); }
+  bool full() const { return std::uint32_t{first_} + count_ == capacity(); }
   // Counts what exists by now, and grows if that gives little room: the more are under way, the
   // less often they are looked at. `now` is not after any time that will be asked about.
   void MakeRoom(Time now);
@@ -29,10 +29,10 @@ class CreditCounter {
   void Announce(Time start, Time spacing, int count, std::uint32_t generation) {
     PERCS_CHECK(count > 0 && count <= kRunCreditsMax);
     PERCS_CHECK(!full());
-    Run* run = end();
-    for (; run != begin() && run[-1].start > start; --run) *run = run[-1];
-    *run = {start, spacing, generation, static_cast<std::uint16_t>(count), false};
+    *end() = {start, spacing, generation, static_cast<std::uint16_t>(count), false};
     ++count_;
+    if (++unsorted_ == kUnsortedMax) [[unlikely]]
+      Sort();
     next_ = std::min(next_, start);
   }
   // Credits that exist, without those announced and not looked at since.
@@ -68,7 +68,9 @@ class CreditCounter {
  private:
   static constexpr std::uint32_t kRunsAtFirst = 2;  // in one cache line
   // More announcements than this are not a link's: faults change it far less often in a window.
-  static constexpr std::uint32_t kRunsMax = 1u << 24;
+  static constexpr int kRunsBits = 19, kUnsortedBits = 32 - kRunsBits;
+  static constexpr std::uint32_t kRunsMax = 1u << (kRunsBits - 1);
+  static constexpr std::uint32_t kUnsortedMax = (1u << kUnsortedBits) - 1;
   static constexpr int kRunCreditsMax = 0xffff;  // a buffer has 1,024 slots at most
   struct Run {
     Time start = 0, spacing = 0;
@@ -84,19 +86,24 @@ class CreditCounter {
   int TakeAnnounced(Time t, Time spacing, int wanted);
   // Counts the announced credits that exist at t.
   void Mature(Time t);
-  // Has taken credits of this run, which begins later now or is over.
+  // Brings those announced since into the order of their starts: an announcement looks at no other
+  // one, which is seldom in the cache.
+  void Sort();
+  // Has taken credits of this run, which begins later now or is over. REQUIRES: they are in order.
   void Settle(Run* run);
   void Refresh() { next_ = count_ > 0 ? begin()->start : kNever; }
 
   std::uint32_t capacity() const { return (1u << capacity_bits_) & ~1u; }
 
   // A large machine has three million of these: no byte more than needed.
-  std::unique_ptr<Run[]> runs_;  // those from first_ on, by their starts
+  std::unique_ptr<Run[]> runs_;  // those from first_ on, by their starts, but for the last
+                                 // `unsorted_`
   Time next_ = kNever;
   int credits_ = 0;
-  std::uint32_t count_ : 26 = 0;         // of runs_
+  std::uint32_t first_ : kRunsBits = 0;
   std::uint32_t capacity_bits_ : 6 = 0;  // 0: none yet
-  std::uint32_t first_ = 0;
+  std::uint32_t count_ : kRunsBits = 0;  // with those that are not in order
+  std::uint32_t unsorted_ : kUnsortedBits = 0;
 };
 
 }  // namespace percs

@@ -49,6 +49,7 @@ absl::Status Fabric::Build(int threads) {
   shard_of_.resize(topology_.nodes());
   for (Shard& shard : shards_) {
     shard.work.fetches = nodes.size() > HubPipeline::kFewHubs;
+    if (shard.work.fetches && unit > 1) shard.events.resize(supernodes);
     shard.to_shard.resize(count);
     shard.to_process.resize(static_cast<std::size_t>(placement_.processes));
   }
@@ -80,7 +81,9 @@ absl::Status Fabric::SetUpFaults() {
 }
 
 Hub* Fabric::MakeHub(NodeId node, Shard& shard) {
-  if (shard.work.fetches) shard.work.events_apart = &shard.events[topology_.supernode_of(node)];
+  if (!shard.events.empty()) {
+    shard.work.events_apart = &shard.events[static_cast<std::size_t>(topology_.supernode_of(node))];
+  }
   shard.hubs.push_back(
       std::make_unique<Hub>(node, scenario_, topology_, &shard.work, &on_delivery_));
   return shard.hubs.back().get();

@@ -1,7 +1,6 @@
 // The part of a fabric that one thread runs.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <vector>
 
@@ -14,7 +13,7 @@ namespace percs {
 
 struct Fabric::Shard {
   WorkCounters work;
-  std::map<int, EventNodes> events;  // by supernode, in a large machine
+  std::vector<EventNodes> events;  // by supernode, in a large machine
   std::vector<std::unique_ptr<Hub>> hubs;
   std::vector<std::unique_ptr<EdgeNode>> blades;
   HubPipeline pipeline;
