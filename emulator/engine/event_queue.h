@@ -147,12 +147,16 @@ class EventQueue {
         EventNodes::Node& other = nodes[*link];
         if (Earlier(time, key.value, other.event.time, other.event.key.value)) break;
         if (passed == kManyPassed) [[unlikely]] {
-          Unsort();
+          sorted_ = false;
+          Unsort(bucket);
           link = &heads_[bucket];
           break;
         }
         link = &other.next;
       }
+    } else if (slot == first_before_) [[unlikely]] {
+      first_before_ = kNever;
+      Unsort(bucket);
     }
     node.next = *link;
     *link = index;
@@ -295,6 +299,10 @@ class EventQueue {
   // their pushes, and a push there looks at none of them: they are seldom in the cache.
   void Sort() {
     sorted_ = true;
+    if (first_ == first_before_) {
+      first_before_ = kNever;
+      return;
+    }
     std::uint32_t& head = heads_[Bucket(first_)];
     if ((*nodes_)[head].next != kNil) head = SortMany(head);
   }
@@ -316,15 +324,17 @@ class EventQueue {
   }
   // An event was pushed into a bucket ahead of the first one.
   void BeginAt(std::int64_t slot) {
-    if (first_ != kNever && sorted_) Unsort();
+    if (first_ != kNever && sorted_) {
+      if (first_before_ != kNever) Unsort(Bucket(first_before_));
+      first_before_ = first_;
+    }
     first_ = slot;
     sorted_ = true;
   }
-  // As if each event of the first bucket had been pushed after those ahead of it.
-  void Unsort() {
-    sorted_ = false;
+  // As if each event of the bucket had been pushed after those ahead of it.
+  void Unsort(std::uint32_t bucket) {
     EventNodes& nodes = *nodes_;
-    std::uint32_t& head = heads_[Bucket(first_)];
+    std::uint32_t& head = heads_[bucket];
     std::uint32_t before = kNil;
     while (head != kNil) {
       const std::uint32_t behind = std::exchange(nodes[head].next, before);
@@ -361,6 +371,8 @@ class EventQueue {
   bool sorted_ = true;           // the first bucket is; a crowd only when its events leave
   std::int64_t base_ = 0;        // bucket number (not yet modulo a turn) of the last event taken
   std::int64_t first_ = kNever;  // bucket number of the earliest event in the wheel
+  // Likewise of what was that before an earlier event came, while its bucket is in order, too.
+  std::int64_t first_before_ = kNever;
   EventNodes* nodes_;
   std::vector<std::uint32_t> heads_;
   Time heap_time_ = kNever;  // of the heap's first event
