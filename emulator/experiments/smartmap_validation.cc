@@ -200,12 +200,14 @@ HostParameters OpteronHost() {
   constexpr Time kLine = 76 * kNanosecond;
   host.line_same_core = host.line_same_chip = host.line_other_chip = kLine;
   host.write_per_kib = host.copy_per_kib = host.memory_per_kib = 341 * kNanosecond;  // 3 GB/s
-  // 8.8 GB/s: L2 gives 8 bytes per clock, and a copy moves a byte twice. L1, L2 and a quarter of
-  // L3.
+  // 8.8 GB/s: 128 bits per clock go between L1 and L2 (iXBT Labs, Detailed Platform Analysis in
+  // RightMark Memory Analyzer, part 15, February 2008). For a line copied two come out of L2 and,
+  // as it has nothing that L1 has, two go back. L1, L2 and a quarter of L3.
   host.own_per_kib = 116 * kNanosecond;
   host.own_cache = (64 + 512 + 512) * 1024;
-  // A float in two clocks: a compiled loop of five or six instructions, of which three issue at
-  // once.
+  // A float in two clocks: a compiled loop of six instructions, of which three issue at once, and
+  // of which four access memory, two at once (ompi/mca/op/base/op_base_functions.c of April 2009,
+  // which reads the count again for each).
   host.combine_per_kib = 233 * kNanosecond;
   host.shared_entry = host.collective_entry = 150 * kNanosecond;
   host.shared_step = 50 * kNanosecond;
