@@ -10,11 +10,18 @@
 namespace percs {
 namespace {
 
-// Messages between nodes take 5.4 us one way: "under six", of which software is the most
-// (Brightwell et al., Implementation and Performance of Portals 3.3 on the Cray XT3, 2005).
+// 8 bytes take 850 ns between two Opterons of one core each (Loh, RFC: sm Latency, Open MPI's
+// mailing list `devel`, January 2009: V20z). Two lines come over for that, the entry of the FIFO
+// and the fragment behind it, in 85 to 94 ns each (De Gelas, AMD's Quad-Core Barcelona, AnandTech,
+// September 2007: Opteron 880, two chips). Of the rest each end has one half.
+constexpr Time kSoftware = (850 - 2 * 90) * kNanosecond;
+
+// Portals takes 5.4 us one way for a message without data: "under six", of which software is the
+// most (Brightwell et al., Implementation and Performance of Portals 3.3 on the Cray XT3, 2005).
+// Open MPI's own software comes on top of it.
 P7ihParameters SeaStar() {
   P7ihParameters parameters;
-  parameters.send_overhead = parameters.receive_overhead = 2'500 * kNanosecond;
+  parameters.send_overhead = parameters.receive_overhead = 2'500 * kNanosecond + kSoftware / 2;
   return parameters;
 }
 
@@ -193,20 +200,18 @@ HostParameters OpteronHost() {
   constexpr Time kLine = 76 * kNanosecond;
   host.line_same_core = host.line_same_chip = host.line_other_chip = kLine;
   host.write_per_kib = host.copy_per_kib = host.memory_per_kib = 341 * kNanosecond;  // 3 GB/s
-  // 8.8 GB/s: L2 gives 8 bytes per clock, and a copy moves a byte twice. L1, L2 and a quarter of
-  // L3.
+  // 8.8 GB/s: 128 bits per clock go between L1 and L2 (iXBT Labs, Detailed Platform Analysis in
+  // RightMark Memory Analyzer, part 15, February 2008). For a line copied two come out of L2 and,
+  // as it has nothing that L1 has, two go back. L1, L2 and a quarter of L3.
   host.own_per_kib = 116 * kNanosecond;
   host.own_cache = (64 + 512 + 512) * 1024;
-  // A float in two clocks: a compiled loop of five or six instructions, of which three issue at
-  // once.
+  // A float in two clocks: a compiled loop of six instructions, of which three issue at once, and
+  // of which four access memory, two at once (ompi/mca/op/base/op_base_functions.c of April 2009,
+  // which reads the count again for each).
   host.combine_per_kib = 233 * kNanosecond;
   host.shared_entry = host.collective_entry = 150 * kNanosecond;
   host.shared_step = 50 * kNanosecond;
-  // 8 bytes take 850 ns between two Opterons of one core each (Loh, RFC: sm Latency, Open MPI's
-  // mailing list `devel`, January 2009: V20z). Two lines come over for that, the entry of the FIFO
-  // and the fragment behind it, in 85 to 94 ns each (De Gelas, as above: Opteron 880, two chips).
-  // Of the rest each end has one half; a message's second line is a part of its receiver's time.
-  constexpr Time kSoftware = (850 - 2 * 90) * kNanosecond;
+  // A message's second line is a part of its receiver's time.
   host.local_send = kSoftware / 2;
   host.local_receive = kSoftware / 2 + kLine;
   host.registration = 0;  // direct access needs none

@@ -325,12 +325,9 @@ void MessagePort::Pulled(std::uint64_t transfer) {
   const Incoming message{t->source, t->envelope, t->bytes, t->content, false};
   Rank& at = node_.rank(t->to);
   Rank& from = *t->from;
-  // A flag in its request tells the sender, whose software completes it; registration includes
-  // that.
-  const HostParameters& host = node_.host();
-  const Time complete = host.registration == 0 ? from.Shared(host.local_receive) : 0;
-  from.Do<&MessagePort::Released>(node_.LineLatency(at.core(), from.core()) + complete, this,
-                                  transfer);
+  // The receiver sets a flag in the sender's own request. The sender polls it, as it polls for
+  // fragments that come back: no message has to be received and matched for that.
+  from.Do<&MessagePort::Released>(node_.LineLatency(at.core(), from.core()), this, transfer);
   EndpointOf(at, message.envelope).OnMessage(message);
 }
 
