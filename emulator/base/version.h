@@ -6,6 +6,6 @@
 
 namespace percs {
 
-inline constexpr std::uint32_t kModelVersion = 17;
+inline constexpr std::uint32_t kModelVersion = 18;
 
 }  // namespace percs
