@@ -90,6 +90,24 @@ TEST(EventQueueTest, EventsOfACrowdLeaveInOrderToo) {
   while (!both.empty()) both.Pop();
 }
 
+// A bucket is the first one, earlier events come, and more join it, in many turns: those of one
+// time and key still leave in the order in which they were pushed.
+TEST(EventQueueTest, EqualEventsLeaveInTheOrderOfTheirPushes) {
+  PERCS_TRACE_SEED();
+  RandomStream random(test::Seed(), "test/equal");
+  EventNodes nodes;
+  Both both(&nodes);
+  Time now = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    if (both.size() < 2 + random.Below(4)) {
+      both.Push((now / 512 + 1 + random.Below(4)) * 512, Key(0));
+    } else {
+      now = both.Pop();
+    }
+  }
+  while (!both.empty()) both.Pop();
+}
+
 // The memory of an event that has left belongs to none, or to the next one.
 TEST(EventQueueTest, EventsJoinACrowdWhileItLeaves) {
   PERCS_TRACE_SEED();
