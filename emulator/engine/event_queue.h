@@ -58,8 +58,8 @@ struct Event {
   }
 };
 
-// Events of one or several queues, which one thread uses. Those of the hubs of a shard share them:
-// what was freed last, by whichever hub, is still in the cache.
+// Events of one or several queues, which one thread uses. The hubs of a shard or supernode share
+// them: what was freed last, by whichever hub, is still in the cache.
 class EventNodes {
  public:
   static constexpr std::uint32_t kNil = 0xffffffffu;

@@ -8,12 +8,10 @@ namespace percs {
 
 void CreditCounter::Drop(std::uint32_t generation) {
   credits_ = 0;
+  Sort();
   const Run* end = std::remove_if(
       begin(), this->end(), [generation](const Run& run) { return run.generation < generation; });
   count_ = static_cast<std::uint32_t>(end - begin()) & (kRunsMax | (kRunsMax - 1));
-  unsorted_ = 0;
-  std::stable_sort(begin(), this->end(),
-                   [](const Run& a, const Run& b) { return a.start < b.start; });
   Refresh();
 }
 
