@@ -8,6 +8,7 @@
 #include "daemon/config/process_setup.h"
 #include "daemon/config/signals.h"
 #include "daemon/controller/rpc/control_service.h"
+#include "proto/process/single_poller.h"
 #include "proto/process/version.h"
 #include "spdlog/spdlog.h"
 
@@ -18,6 +19,7 @@ std::chrono::milliseconds Wall(double seconds) {
 }
 
 int Serve(const percs::ControllerOptions& options) {
+  const percs::SinglePoller poller;
   auto started = percs::StartController(options);
   if (!started.ok()) {
     spdlog::error("{}", std::string(started.status().message()));

@@ -8,6 +8,7 @@
 #include "daemon/config/process_setup.h"
 #include "daemon/config/signals.h"
 #include "daemon/node/daemon.h"
+#include "proto/process/single_poller.h"
 #include "proto/process/version.h"
 #include "spdlog/spdlog.h"
 
@@ -101,6 +102,7 @@ std::unique_ptr<percs::client::TunKeeper> KeepTun(const Flags& flags, const perc
 
 // Runs it until its end.
 absl::Status Serve(const Flags& flags) {
+  const percs::SinglePoller poller;
   std::unique_ptr<percs::client::TunPort> port;
   if (!flags.tun.device.empty()) {
     auto opened = percs::client::TunPort::Open(

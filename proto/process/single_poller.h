@@ -1,0 +1,40 @@
+// One thread for all that gRPC's callback API reports to a process.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "grpcpp/channel.h"
+
+namespace percs {
+
+// gRPC polls with half as many threads as there are processors, but 2 to 16, and for each message
+// they wake each other: in a process whose reactions take turns under one lock that costs more than
+// the message (docs/benchmarks.md). This holds all of them but one back, in callbacks that return
+// when it is destroyed. From then on, a callback that waits for another one waits forever.
+//
+// Make it before the process has threads of its own, and destroy it after the last channel and
+// server. It holds nobody back if gRPC's threads cannot be told from others.
+class SinglePoller {
+ public:
+  SinglePoller();
+  ~SinglePoller();
+  SinglePoller(const SinglePoller&) = delete;
+  SinglePoller& operator=(const SinglePoller&) = delete;
+
+  int held() const;  // threads
+
+ private:
+  struct State;
+  struct FailingCall;
+
+  bool Call(bool hold);
+
+  const std::shared_ptr<State> state_;
+  // Fails each call at once. The last share in a channel ends gRPC's threads, and one of them could
+  // not wait for itself: so calls, which have a share, stay until they go with this.
+  const std::shared_ptr<grpc::Channel> channel_;
+  std::vector<std::unique_ptr<FailingCall>> calls_;
+};
+
+}  // namespace percs
