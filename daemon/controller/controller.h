@@ -161,6 +161,7 @@ class Controller final : private DaemonPort, private LossWatch::Port {
   bool HasNews() const PERCS_LOCKED;
   void Keep() PERCS_LOCKED;  // each time before the lock is let go
   void PutNews() PERCS_LOCKED;
+  void PutMembers() PERCS_LOCKED;
   FabricRun::Events RunEvents() PERCS_LOCKED;
   Membership::Events MembershipEvents();
   void WatchForLosses() PERCS_LOCKED;

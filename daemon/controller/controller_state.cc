@@ -197,17 +197,7 @@ void Controller::JournalEnd(const EndedRun& run) {
 
 void Controller::PutNews() {
   if (!fabric_kept_) store_.PutFabric(membership_.fabric(), membership_.places());
-  for (std::uint32_t place = 0; place < membership_.places(); ++place) {
-    const Member* member = membership_.member(place);
-    if (member == nullptr) {
-      if (places_changed_.count(place) > 0) store_.RemoveMember(place);
-      continue;
-    }
-    if (!member->session().changed() && places_changed_.count(place) == 0) continue;
-    v1::SavedMember saved;
-    member->Save(&saved);
-    store_.PutMember(place, saved);
-  }
+  PutMembers();
   if (begun_ && run_) store_.PutRun(run_->number(), run_->scenario().name, *begun_);
   if (run_ && !run_->ended()) {
     const ManagerLog& log = run_->manager_log();
@@ -219,6 +209,28 @@ void Controller::PutNews() {
     store_.PutSaved(saved);
   }
   for (const EndedRun& run : ended_runs_) store_.EndRun(run.number, run.result);
+}
+
+void Controller::PutMembers() {
+  const auto changed = [this](std::uint32_t place) PERCS_LOCKED {
+    const Member* member = membership_.member(place);
+    return places_changed_.count(place) > 0 || (member != nullptr && member->session().changed());
+  };
+  std::vector<std::uint32_t> places;
+  for (std::uint32_t place = 0; place < membership_.places(); ++place) {
+    if (changed(place)) places.push_back(place);
+  }
+  if (places.size() == membership_.places()) store_.RemoveMembers();
+  for (const std::uint32_t place : places) {
+    const Member* member = membership_.member(place);
+    if (member == nullptr) {
+      store_.RemoveMember(place);
+      continue;
+    }
+    v1::SavedMember saved;
+    member->Save(&saved);
+    store_.PutMember(place, saved);
+  }
 }
 
 }  // namespace percs

@@ -269,6 +269,10 @@ void StateStore::RemoveMember(std::uint32_t place) {
   Put("DELETE FROM member WHERE place = ?", [&](Statement& s) { s.Number(place); });
 }
 
+void StateStore::RemoveMembers() {
+  Put("DELETE FROM member", [](Statement&) {});
+}
+
 void StateStore::PutRun(std::uint64_t number, const std::string& name,
                         const v1::ApplyRequest& request) {
   Put("INSERT OR REPLACE INTO run(number, name, state, request) VALUES(?, ?, 'going_on', ?)",

@@ -77,6 +77,9 @@ class StateStore {
   void PutFabric(std::uint64_t fabric, std::uint32_t places);
   void PutMember(std::uint32_t place, const v1::SavedMember& member);
   void RemoveMember(std::uint32_t place);
+  // Before all are put: rows that were large before, as of a daemon that is told its tables, share
+  // pages again. SQLite writes whole pages, and does not join them itself.
+  void RemoveMembers();
   void PutRun(std::uint64_t number, const std::string& name, const v1::ApplyRequest& request);
   void PutSaved(const v1::SavedRun& saved);
   void PutStep(std::uint64_t run, std::uint64_t number, const v1::ManagerStep& step);

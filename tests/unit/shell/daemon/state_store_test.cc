@@ -66,6 +66,45 @@ class StateStoreTest : public ::testing::Test {
   std::string folder_;
 };
 
+// In every window of a run each daemon's row may be written, and SQLite writes whole pages.
+TEST_F(StateStoreTest, SmallRowsOfDaemonsSharePagesAfterLargeOnes) {
+  constexpr std::uint32_t kDaemons = 32;
+  StateStore store;
+  ASSERT_TRUE(store.Open(folder_).ok());
+  const auto put = [&](std::size_t bytes) {
+    store.Begin(Survives::kProcess);
+    store.RemoveMembers();
+    for (std::uint32_t place = 0; place < kDaemons; ++place) {
+      v1::SavedMember member;
+      member.mutable_joined()->set_name(std::string(bytes, 'x'));
+      store.PutMember(place, member);
+    }
+    store.PutFabric(17, kDaemons);
+    EXPECT_TRUE(store.Commit().ok());
+  };
+  put(3000);
+  put(10);
+  EXPECT_EQ(store.Load()->members.size(), kDaemons);
+  store.Close();
+  const auto used = [this] {
+    sqlite3* database = nullptr;
+    EXPECT_EQ(sqlite3_open((folder_ + "/state.db").c_str(), &database), SQLITE_OK);
+    std::int64_t pages = 0;
+    const auto add = [&](const char* sql, int sign) {
+      sqlite3_stmt* statement = nullptr;
+      EXPECT_EQ(sqlite3_prepare_v2(database, sql, -1, &statement, nullptr), SQLITE_OK);
+      EXPECT_EQ(sqlite3_step(statement), SQLITE_ROW);
+      pages += sign * sqlite3_column_int64(statement, 0);
+      sqlite3_finalize(statement);
+    };
+    add("PRAGMA page_count", 1);
+    add("PRAGMA freelist_count", -1);
+    sqlite3_close(database);
+    return pages;
+  };
+  EXPECT_LT(used(), 10) << "tables, their names and one page of daemons";
+}
+
 TEST_F(StateStoreTest, NobodyElseReadsIt) {
   const mode_t before = umask(0);
   Write();
