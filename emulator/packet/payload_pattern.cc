@@ -1,6 +1,5 @@
 #include "emulator/packet/payload_pattern.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "emulator/base/random.h"
@@ -34,13 +33,15 @@ void FillPayload(PacketHeader& header) {
 
 int CheckPayload(const PacketHeader& header) {
   const std::uint64_t seed = PayloadSeed(header);
-  for (int w = 0; 8 * w < header.bytes; ++w) {
-    const std::uint64_t word = PayloadWord(header, seed, w);
-    const int size = std::min(8, header.bytes - 8 * w);
-    if (std::memcmp(header.payload.bytes() + 8 * w, &word, static_cast<std::size_t>(size)) != 0)
-      return 8 * w;
+  const int words = header.bytes / 8;
+  for (int w = 0; w < words; ++w) {
+    std::uint64_t word;
+    std::memcpy(&word, header.payload.bytes() + 8 * w, 8);
+    if (word != PayloadWord(header, seed, w)) return 8 * w;
   }
-  return -1;
+  const std::uint64_t last = PayloadWord(header, seed, words);
+  const auto rest = static_cast<std::size_t>(header.bytes % 8);
+  return std::memcmp(header.payload.bytes() + 8 * words, &last, rest) == 0 ? -1 : 8 * words;
 }
 
 }  // namespace percs
