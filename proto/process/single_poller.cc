@@ -20,7 +20,7 @@ namespace {
 
 // As gRPC names them (callback_common of 1.51: CallbackAlternativeCQ).
 constexpr char kPollerName[] = "nexting_thread";
-// A thread has the name of the process until it has begun.
+// A thread has the name of the one that made it until it has begun.
 constexpr std::chrono::milliseconds kLook(1);
 constexpr int kLooksMax = 100;
 
@@ -41,14 +41,6 @@ int ThreadsCalled(const std::string& name) {
   return count;
 }
 
-// Of the process, all of which have begun.
-int Pollers() {
-  const std::string ours = NameOfThisThread();
-  for (int look = 0; look < kLooksMax && ThreadsCalled(ours) > 1; ++look)
-    std::this_thread::sleep_for(kLook);
-  return ThreadsCalled(kPollerName);
-}
-
 }  // namespace
 
 struct SinglePoller::FailingCall {
@@ -66,8 +58,12 @@ struct SinglePoller::State {
 
 SinglePoller::SinglePoller()
     : state_(std::make_shared<State>()), channel_(grpc::CreateChannel("", nullptr)) {
-  Call(/*hold=*/false);  // with the first call gRPC has its threads
-  for (int others = Pollers() - 1; others > 0; --others) {
+  const std::string ours = NameOfThisThread();
+  const int before = ThreadsCalled(ours);
+  Call(/*hold=*/false);  // with the first call gRPC makes its threads
+  for (int look = 0; look < kLooksMax && ThreadsCalled(ours) > before; ++look)
+    std::this_thread::sleep_for(kLook);
+  for (int others = ThreadsCalled(kPollerName) - 1; others > 0; --others) {
     if (!Call(/*hold=*/true)) return;
   }
 }
