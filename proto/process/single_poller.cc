@@ -6,7 +6,6 @@
 #include <condition_variable>
 #include <filesystem>
 #include <fstream>
-#include <mutex>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -14,15 +13,18 @@
 #include "grpcpp/create_channel.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "grpcpp/security/credentials.h"
+#include "proto/process/mutex.h"
 
 namespace percs {
 namespace {
 
-// As gRPC names them (callback_common of 1.51: CallbackAlternativeCQ).
+// As gRPC names them (CallbackAlternativeCQ of 1.51), of which there are two at least.
 constexpr char kPollerName[] = "nexting_thread";
 // A thread has the name of the one that made it until it has begun.
 constexpr std::chrono::milliseconds kLook(1);
 constexpr int kLooksMax = 100;
+// Shorter than the second after which gRPC's poller sleeps.
+constexpr std::chrono::milliseconds kAwake(500);
 
 std::string NameOfThisThread() {
   char name[16] = "";  // what the kernel keeps
@@ -33,9 +35,11 @@ std::string NameOfThisThread() {
 int ThreadsCalled(const std::string& name) {
   std::error_code error;
   int count = 0;
-  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", error)) {
+  std::filesystem::directory_iterator task("/proc/self/task", error);
+  for (; !error && task != end(task); task.increment(error)) {
     std::string line;
-    std::getline(std::ifstream(task.path() / "comm"), line);
+    std::ifstream comm(task->path() / "comm");
+    std::getline(comm, line);
     if (line == name) ++count;
   }
   return count;
@@ -50,57 +54,82 @@ struct SinglePoller::FailingCall {
 };
 
 struct SinglePoller::State {
-  std::mutex mutex;
-  std::condition_variable changed;
-  int called = 0, held = 0;
-  bool over = false;
+  Mutex mutex;
+  std::condition_variable_any changed;
+  int calls ABSL_GUARDED_BY(mutex) = 0;  // that have failed
+  int held ABSL_GUARDED_BY(mutex) = 0;
+  bool over ABSL_GUARDED_BY(mutex) = false;
+
+  void Failed(bool hold) {
+    const MutexLock lock(mutex);
+    ++calls;
+    changed.notify_all();
+    if (!hold || NameOfThisThread() != kPollerName) return;
+    ++held;
+    while (!over) changed.wait(mutex);
+    --held;
+    changed.notify_all();
+  }
 };
 
 SinglePoller::SinglePoller()
     : state_(std::make_shared<State>()), channel_(grpc::CreateChannel("", nullptr)) {
+  HoldOthers();
+  keeps_awake_ = std::thread([this] { KeepAwake(); });
+}
+
+void SinglePoller::HoldOthers() {
   const std::string ours = NameOfThisThread();
   const int before = ThreadsCalled(ours);
   Call(/*hold=*/false);  // with the first call gRPC makes its threads
-  for (int look = 0; look < kLooksMax && ThreadsCalled(ours) > before; ++look)
+  for (int look = 0; look < kLooksMax; ++look) {
+    const int pollers = ThreadsCalled(kPollerName);
+    while (held() < pollers - 1) {
+      if (!Call(/*hold=*/true)) return;
+    }
+    if (pollers > 1 && ThreadsCalled(ours) <= before) return;
     std::this_thread::sleep_for(kLook);
-  for (int others = ThreadsCalled(kPollerName) - 1; others > 0; --others) {
-    if (!Call(/*hold=*/true)) return;
   }
 }
 
 // Returns whether one more thread is held.
 bool SinglePoller::Call(bool hold) {
   FailingCall* const call = calls_.emplace_back(std::make_unique<FailingCall>()).get();
-  std::unique_lock lock(state_->mutex);
-  const int called = state_->called, held = state_->held;
+  MutexLock lock(state_->mutex);
+  const int held = state_->held, calls = state_->calls;
   lock.unlock();
-  grpc::GenericStub(channel_).UnaryCall(&call->context, "/none", {}, &call->request, &call->reply,
-                                        [state = state_, hold](const grpc::Status&) {
-                                          std::unique_lock done(state->mutex);
-                                          ++state->called;
-                                          const bool holds =
-                                              hold && NameOfThisThread() == kPollerName;
-                                          if (holds) ++state->held;
-                                          state->changed.notify_all();
-                                          if (!holds) return;
-                                          state->changed.wait(done, [&] { return state->over; });
-                                          --state->held;
-                                          state->changed.notify_all();
-                                        });
+  grpc::GenericStub(channel_).UnaryCall(
+      &call->context, "/none", {}, &call->request, &call->reply,
+      [state = state_, hold](const grpc::Status&) { state->Failed(hold); });
   lock.lock();
-  state_->changed.wait(lock, [&] { return state_->called > called; });
+  while (state_->calls == calls) state_->changed.wait(state_->mutex);
   return state_->held > held;
 }
 
+void SinglePoller::KeepAwake() {
+  MutexLock lock(state_->mutex);
+  while (!state_->over) {
+    state_->changed.wait_for(state_->mutex, kAwake);
+    if (state_->over) return;
+    lock.unlock();
+    Call(/*hold=*/false);
+    calls_.pop_back();
+    lock.lock();
+  }
+}
+
 SinglePoller::~SinglePoller() {
-  std::unique_lock lock(state_->mutex);
+  MutexLock lock(state_->mutex);
   state_->over = true;
   state_->changed.notify_all();
-  state_->changed.wait(lock, [this] { return state_->held == 0; });
+  lock.unlock();
+  keeps_awake_.join();
+  lock.lock();
+  while (state_->held > 0) state_->changed.wait(state_->mutex);
 }
 
 int SinglePoller::held() const {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   return state_->held;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "grpcpp/channel.h"
@@ -11,7 +12,10 @@ namespace percs {
 // gRPC polls with half as many threads as there are processors, but 2 to 16, and for each message
 // they wake each other: in a process whose reactions take turns under one lock that costs more than
 // the message (docs/benchmarks.md). This holds all of them but one back, in callbacks that return
-// when it is destroyed. From then on, a callback that waits for another one waits forever.
+// when it is destroyed. Until then, a callback that waits for another one waits forever.
+//
+// A poller that has had nothing to do for a second sleeps for 100 ms, whatever comes. So this gives
+// it something to do in time.
 //
 // Make it before the process has threads of its own, and destroy it after the last channel and
 // server. It holds nobody back if gRPC's threads cannot be told from others.
@@ -28,13 +32,16 @@ class SinglePoller {
   struct State;
   struct FailingCall;
 
+  void HoldOthers();
   bool Call(bool hold);
+  void KeepAwake();
 
   const std::shared_ptr<State> state_;
   // Fails each call at once. The last share in a channel ends gRPC's threads, and one of them could
   // not wait for itself: so calls, which have a share, stay until they go with this.
   const std::shared_ptr<grpc::Channel> channel_;
   std::vector<std::unique_ptr<FailingCall>> calls_;
+  std::thread keeps_awake_;
 };
 
 }  // namespace percs

@@ -106,6 +106,9 @@ class RecoveryTest(FabricTest):
         fabric.daemons[1].send_signal(signal.SIGCONT)
         fabric.wait_for(lambda: fabric.ctl("fault", "list", check=False).returncode == 0, "faults")
         self.assertIn("mine", fabric.ctl("fault", "list").stdout)
+        # It may be known before all daemons are back, and what changes something waits for them.
+        fabric.wait_for(lambda: all(p["connected"] for p in fabric.status()["processes"]),
+                        "the one that stood still")
         fabric.ctl("fault", "delete", "mine")
         fabric.ctl("stop")
         self.check_replay(fabric, fabric.result())
