@@ -9,6 +9,7 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "grpcpp/create_channel.h"
 #include "grpcpp/generic/generic_stub.h"
@@ -56,15 +57,16 @@ struct SinglePoller::FailingCall {
 struct SinglePoller::State {
   Mutex mutex;
   std::condition_variable_any changed;
-  int calls ABSL_GUARDED_BY(mutex) = 0;  // that have failed
+  int calls ABSL_GUARDED_BY(mutex) = 0;            // that have failed
+  bool next_holds ABSL_GUARDED_BY(mutex) = false;  // the thread that reports the next one
   int held ABSL_GUARDED_BY(mutex) = 0;
   bool over ABSL_GUARDED_BY(mutex) = false;
 
-  void Failed(bool hold) {
+  void Failed() {
     const MutexLock lock(mutex);
     ++calls;
     changed.notify_all();
-    if (!hold || NameOfThisThread() != kPollerName) return;
+    if (!std::exchange(next_holds, false) || NameOfThisThread() != kPollerName) return;
     ++held;
     while (!over) changed.wait(mutex);
     --held;
@@ -97,10 +99,10 @@ bool SinglePoller::Call(bool hold) {
   FailingCall* const call = calls_.emplace_back(std::make_unique<FailingCall>()).get();
   MutexLock lock(state_->mutex);
   const int held = state_->held, calls = state_->calls;
+  state_->next_holds = hold;
   lock.unlock();
-  grpc::GenericStub(channel_).UnaryCall(
-      &call->context, "/none", {}, &call->request, &call->reply,
-      [state = state_, hold](const grpc::Status&) { state->Failed(hold); });
+  grpc::GenericStub(channel_).UnaryCall(&call->context, "/none", {}, &call->request, &call->reply,
+                                        [state = state_](const grpc::Status&) { state->Failed(); });
   lock.lock();
   while (state_->calls == calls) state_->changed.wait(state_->mutex);
   return state_->held > held;
