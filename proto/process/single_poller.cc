@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -33,13 +34,22 @@ std::string NameOfThisThread() {
   return name;
 }
 
-int ThreadsCalled(const std::string& name) {
+// Of this process: paths in /proc.
+std::set<std::filesystem::path> Threads() {
   std::error_code error;
-  int count = 0;
+  std::set<std::filesystem::path> threads;
   std::filesystem::directory_iterator task("/proc/self/task", error);
-  for (; !error && task != end(task); task.increment(error)) {
+  for (; !error && task != end(task); task.increment(error)) threads.insert(task->path());
+  return threads;
+}
+
+// How many there are with this name that were not there before.
+int NewThreadsCalled(const std::string& name, const std::set<std::filesystem::path>& before) {
+  int count = 0;
+  for (const std::filesystem::path& thread : Threads()) {
+    if (before.contains(thread)) continue;
     std::string line;
-    std::ifstream comm(task->path() / "comm");
+    std::ifstream comm(thread / "comm");
     std::getline(comm, line);
     if (line == name) ++count;
   }
@@ -82,14 +92,14 @@ SinglePoller::SinglePoller()
 
 void SinglePoller::HoldOthers() {
   const std::string ours = NameOfThisThread();
-  const int before = ThreadsCalled(ours);
-  Call(/*hold=*/false);  // with the first call gRPC makes its threads
+  const std::set<std::filesystem::path> before = Threads();  // some of which may be ending
+  Call(/*hold=*/false);                                      // gRPC makes its threads
   for (int look = 0; look < kLooksMax; ++look) {
-    const int pollers = ThreadsCalled(kPollerName);
+    const int pollers = NewThreadsCalled(kPollerName, before);
     while (held() < pollers - 1) {
       if (!Call(/*hold=*/true)) return;
     }
-    if (pollers > 1 && ThreadsCalled(ours) <= before) return;
+    if (pollers > 1 && NewThreadsCalled(ours, before) == 0) return;
     std::this_thread::sleep_for(kLook);
   }
 }

@@ -17,8 +17,8 @@ namespace percs {
 // A poller that has had nothing to do for a second sleeps for 100 ms, whatever comes. So this gives
 // it something to do in time.
 //
-// Make it before the process has threads of its own, and destroy it after the last channel and
-// server. It holds nobody back if gRPC's threads cannot be told from others.
+// Make it before the first channel and server, and destroy it after the last. It holds nobody back
+// if gRPC's threads cannot be told from others, or were there before.
 class SinglePoller {
  public:
   SinglePoller();
