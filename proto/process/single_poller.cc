@@ -34,26 +34,25 @@ std::string NameOfThisThread() {
   return name;
 }
 
-// Of this process: paths in /proc.
-std::set<std::filesystem::path> Threads() {
+using Threads = std::set<std::filesystem::path>;  // in /proc
+
+Threads ThreadsOfThisProcess() {
   std::error_code error;
-  std::set<std::filesystem::path> threads;
+  Threads threads;
   std::filesystem::directory_iterator task("/proc/self/task", error);
   for (; !error && task != end(task); task.increment(error)) threads.insert(task->path());
   return threads;
 }
 
-// How many there are with this name that were not there before.
-int NewThreadsCalled(const std::string& name, const std::set<std::filesystem::path>& before) {
-  int count = 0;
-  for (const std::filesystem::path& thread : Threads()) {
+// The name of each that was not there before.
+std::multiset<std::string> NamesOfNewThreads(const Threads& before) {
+  std::multiset<std::string> names;
+  for (const std::filesystem::path& thread : ThreadsOfThisProcess()) {
     if (before.contains(thread)) continue;
-    std::string line;
     std::ifstream comm(thread / "comm");
-    std::getline(comm, line);
-    if (line == name) ++count;
+    if (std::string name; std::getline(comm, name)) names.insert(std::move(name));
   }
-  return count;
+  return names;
 }
 
 }  // namespace
@@ -92,21 +91,22 @@ SinglePoller::SinglePoller()
 
 void SinglePoller::HoldOthers() {
   const std::string ours = NameOfThisThread();
-  const std::set<std::filesystem::path> before = Threads();  // some of which may be ending
-  Call(/*hold=*/false);                                      // gRPC makes its threads
+  const Threads before = ThreadsOfThisProcess();  // some of which may be ending
+  Call(/*hold=*/false);                           // gRPC makes its threads
   for (int look = 0; look < kLooksMax; ++look) {
-    const int pollers = NewThreadsCalled(kPollerName, before);
+    const std::multiset<std::string> names = NamesOfNewThreads(before);
+    const auto pollers = static_cast<int>(names.count(kPollerName));
     while (held() < pollers - 1) {
       if (!Call(/*hold=*/true)) return;
     }
-    if (pollers > 1 && NewThreadsCalled(ours, before) == 0) return;
+    if (pollers > 1 && !names.contains(ours)) return;
     std::this_thread::sleep_for(kLook);
   }
 }
 
 // Returns whether one more thread is held.
 bool SinglePoller::Call(bool hold) {
-  FailingCall* const call = calls_.emplace_back(std::make_unique<FailingCall>()).get();
+  auto call = std::make_unique<FailingCall>();
   MutexLock lock(state_->mutex);
   const int held = state_->held, calls = state_->calls;
   state_->next_holds = hold;
@@ -115,7 +115,9 @@ bool SinglePoller::Call(bool hold) {
                                         [state = state_](const grpc::Status&) { state->Failed(); });
   lock.lock();
   while (state_->calls == calls) state_->changed.wait(state_->mutex);
-  return state_->held > held;
+  if (state_->held == held) return false;
+  held_calls_.push_back(std::move(call));
+  return true;
 }
 
 void SinglePoller::KeepAwake() {
@@ -125,7 +127,6 @@ void SinglePoller::KeepAwake() {
     if (state_->over) return;
     lock.unlock();
     Call(/*hold=*/false);
-    calls_.pop_back();
     lock.lock();
   }
 }

@@ -38,9 +38,9 @@ class SinglePoller {
 
   const std::shared_ptr<State> state_;
   // Fails each call at once. The last share in a channel ends gRPC's threads, and one of them could
-  // not wait for itself: so calls, which have a share, stay until they go with this.
+  // not wait for itself: so no call, which has a share, is destroyed on one of them.
   const std::shared_ptr<grpc::Channel> channel_;
-  std::vector<std::unique_ptr<FailingCall>> calls_;
+  std::vector<std::unique_ptr<FailingCall>> held_calls_;
   std::thread keeps_awake_;
 };
 
