@@ -212,13 +212,11 @@ void Controller::PutNews() {
 }
 
 void Controller::PutMembers() {
-  const auto changed = [this](std::uint32_t place) PERCS_LOCKED {
-    const Member* member = membership_.member(place);
-    return places_changed_.count(place) > 0 || (member != nullptr && member->session().changed());
-  };
   std::vector<std::uint32_t> places;
   for (std::uint32_t place = 0; place < membership_.places(); ++place) {
-    if (changed(place)) places.push_back(place);
+    const Member* member = membership_.member(place);
+    if (places_changed_.contains(place) || (member != nullptr && member->session().changed()))
+      places.push_back(place);
   }
   if (places.size() == membership_.places()) store_.RemoveMembers();
   for (const std::uint32_t place : places) {

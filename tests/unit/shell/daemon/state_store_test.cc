@@ -38,6 +38,19 @@ class StateStoreTest : public ::testing::Test {
     EXPECT_EQ(sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
     sqlite3_close(database);
   }
+  std::int64_t PagesInUse() {
+    sqlite3* database = nullptr;
+    EXPECT_EQ(sqlite3_open((folder_ + "/state.db").c_str(), &database), SQLITE_OK);
+    sqlite3_stmt* statement = nullptr;
+    const char* const sql =
+        "SELECT page_count - freelist_count FROM pragma_page_count, pragma_freelist_count";
+    EXPECT_EQ(sqlite3_prepare_v2(database, sql, -1, &statement, nullptr), SQLITE_OK);
+    EXPECT_EQ(sqlite3_step(statement), SQLITE_ROW);
+    const std::int64_t pages = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    sqlite3_close(database);
+    return pages;
+  }
   // A run with one step, and one daemon.
   void Write() {
     StateStore store;
@@ -86,23 +99,7 @@ TEST_F(StateStoreTest, SmallRowsOfDaemonsSharePagesAfterLargeOnes) {
   put(10);
   EXPECT_EQ(store.Load()->members.size(), kDaemons);
   store.Close();
-  const auto used = [this] {
-    sqlite3* database = nullptr;
-    EXPECT_EQ(sqlite3_open((folder_ + "/state.db").c_str(), &database), SQLITE_OK);
-    std::int64_t pages = 0;
-    const auto add = [&](const char* sql, int sign) {
-      sqlite3_stmt* statement = nullptr;
-      EXPECT_EQ(sqlite3_prepare_v2(database, sql, -1, &statement, nullptr), SQLITE_OK);
-      EXPECT_EQ(sqlite3_step(statement), SQLITE_ROW);
-      pages += sign * sqlite3_column_int64(statement, 0);
-      sqlite3_finalize(statement);
-    };
-    add("PRAGMA page_count", 1);
-    add("PRAGMA freelist_count", -1);
-    sqlite3_close(database);
-    return pages;
-  };
-  EXPECT_LT(used(), 10) << "tables, their names and one page of daemons";
+  EXPECT_LT(PagesInUse(), 10) << "tables, their names and one page of daemons";
 }
 
 TEST_F(StateStoreTest, NobodyElseReadsIt) {
