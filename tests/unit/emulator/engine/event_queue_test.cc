@@ -48,22 +48,31 @@ class Both {
 
 EventKey Key(std::uint64_t detail) { return EventKey(EventClass::kCommand, 0, 0, detail); }
 
-TEST(EventQueueTest, EventsLeaveByTimeAndKeyNearAndFar) {
-  PERCS_TRACE_SEED();
-  RandomStream random(test::Seed(), "test/queue");
-  EventNodes nodes;
-  Both both(&nodes);
+// Many times, an event comes by `push(now)` if `grows()`, or else one leaves; then all leave.
+template <typename Grows, typename Push>
+void ComeAndLeave(Both& both, Grows grows, Push push) {
   Time now = 0;
   for (int i = 0; i < 20'000; ++i) {
-    if (both.empty() || random.Below(100) < 52) {
-      // Within a bucket, within a turn of the wheel, and beyond it.
-      const std::uint32_t reach[] = {200, 400'000, 3'000'000};
-      both.Push(now + random.Below(reach[random.Below(3)]), Key(random.Below(50)));
+    if (grows()) {
+      push(now);
     } else {
       now = both.Pop();
     }
   }
   while (!both.empty()) both.Pop();
+}
+
+TEST(EventQueueTest, EventsLeaveByTimeAndKeyNearAndFar) {
+  PERCS_TRACE_SEED();
+  RandomStream random(test::Seed(), "test/queue");
+  EventNodes nodes;
+  Both both(&nodes);
+  const auto grows = [&] { return both.empty() || random.Below(100) < 52; };
+  ComeAndLeave(both, grows, [&](Time now) {
+    // Within a bucket, within a turn of the wheel, and beyond it.
+    const std::uint32_t reach[] = {200, 400'000, 3'000'000};
+    both.Push(now + random.Below(reach[random.Below(3)]), Key(random.Below(50)));
+  });
 }
 
 // Crowds in one bucket, in several orders, in between which events leave and new ones take the
@@ -97,15 +106,9 @@ TEST(EventQueueTest, EqualEventsLeaveInTheOrderOfTheirPushes) {
   RandomStream random(test::Seed(), "test/equal");
   EventNodes nodes;
   Both both(&nodes);
-  Time now = 0;
-  for (int i = 0; i < 20'000; ++i) {
-    if (both.size() < 2 + random.Below(4)) {
-      both.Push((now / 512 + 1 + random.Below(4)) * 512, Key(0));
-    } else {
-      now = both.Pop();
-    }
-  }
-  while (!both.empty()) both.Pop();
+  const auto grows = [&] { return both.size() < 2 + random.Below(4); };
+  ComeAndLeave(both, grows,
+               [&](Time now) { both.Push((now / 512 + 1 + random.Below(4)) * 512, Key(0)); });
 }
 
 // The memory of an event that has left belongs to none, or to the next one.
