@@ -11,8 +11,6 @@
 namespace percs {
 namespace {
 
-constexpr int kSpins = 2'000;  // some 20 to 100 us, by the processor: longer than most windows
-
 void Relax() {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
@@ -44,60 +42,64 @@ ThreadPoolSettings Completed(ThreadPoolSettings settings) {
 ThreadPool::ThreadPool(int threads, ThreadPoolSettings settings)
     : settings_(Completed(std::move(settings))) {
   PERCS_CHECK(threads >= 1);
-  for (int thread = 1; thread < std::min(threads, settings_.cores); ++thread) {
-    helpers_.push_back(std::make_unique<Helper>());
-    helpers_.back()->thread = thread;
-  }
-  for (const auto& helper : helpers_)
-    helper->runs = std::thread([this, h = helper.get()] { Work(*h); });
+  const int used = std::max(1, std::min(threads, settings_.cores));
+  for (int thread = 0; thread < used; ++thread) parts_.push_back(std::make_unique<Part>());
+  for (int thread = 1; thread < used; ++thread)
+    helpers_.emplace_back([this, thread] { Work(thread); });
 }
 
 ThreadPool::~ThreadPool() {
   stop_.store(true, std::memory_order_relaxed);
-  round_.fetch_add(1, std::memory_order_release);
-  round_.notify_all();
-  for (const auto& helper : helpers_) helper->runs.join();
+  Done(round_, round_.load(std::memory_order_relaxed) + 1);
+  for (std::thread& helper : helpers_) helper.join();
 }
 
-void ThreadPool::Run(int count, absl::FunctionRef<void(int)> body) {
-  const auto& now = settings_.now;
-  const std::int64_t begin = now();
+void ThreadPool::Run(int count, ExecutorStep first, ExecutorStep second) {
+  const std::int64_t begin = settings_.now();
   if (helpers_.empty() || count <= 1 || !account_.share()) {
-    for (int i = 0; i < count; ++i) body(i);
-    account_.Alone(now() - begin);
+    for (int i = 0; i < count; ++i) first(i);
+    for (int i = 0; i < count; ++i) second(i);
+    account_.Alone(settings_.now() - begin);
     ++counts_.alone;
     return;
   }
   count_ = count;
-  body_ = &body;
-  const std::uint64_t round = round_.load(std::memory_order_relaxed) + 1;
-  round_.store(round, std::memory_order_release);
-  round_.notify_all();
-  const std::int64_t handed_over = now();
-  RunPart(0);
-  std::uint64_t taken_over = 0;
-  for (auto helper = helpers_.rbegin(); helper != helpers_.rend(); ++helper) {
-    if (!Take(**helper, round)) continue;
-    RunPart((*helper)->thread);
-    (*helper)->began = (*helper)->ended = 0;
-    (*helper)->done.store(round, std::memory_order_relaxed);
-    ++taken_over;
+  first_.emplace(first);
+  second_.emplace(second);
+  const Round round = round_.load(std::memory_order_relaxed) + 1;
+  Done(round_, round);
+  RunStep(first, 0);
+  const std::int64_t worked = settings_.now() - begin;
+  Done(parts_[0]->first_done, round);
+  for (int thread = threads() - 1; thread > 0; --thread) {
+    Part& part = *parts_[static_cast<std::size_t>(thread)];
+    part.taken_over = Take(part, round);
+    if (!part.taken_over) continue;
+    RunStep(first, thread);
+    part.worked = 0;
+    Done(part.first_done, round);
+    ++counts_.taken_over;
   }
-  const std::int64_t idle = now();
-  // Parts are about equal. If a helper took longer for its own, it may have been off its core.
-  const std::int64_t worked = idle - handed_over;
+  AwaitFirst(round);
+  RunStep(second, 0);
   std::int64_t saved = 0;
-  for (const auto& helper : helpers_) {
-    while (helper->done.load(std::memory_order_acquire) != round) Await(helper->done, round - 1);
-    saved += std::min(helper->ended - helper->began, worked);
+  for (int thread = 1; thread < threads(); ++thread) {
+    Part& part = *parts_[static_cast<std::size_t>(thread)];
+    if (part.taken_over) {
+      RunStep(second, thread);
+      part.done.store(round, std::memory_order_relaxed);
+    }
+    while (part.done.load(std::memory_order_acquire) != round) Await(part.done, round - 1);
+    // Parts are about equal. If a helper took longer for its own, it may have been off its core.
+    saved += std::min(part.worked, worked);
   }
-  account_.Shared(worked, saved, (handed_over - begin) + (now() - idle));
-  counts_.taken_over += taken_over;
+  // The second step is short. It counts as lost, though helpers save some of it, too.
+  account_.Shared(worked, saved, settings_.now() - begin - worked);
   ++counts_.shared;
 }
 
 Executor ThreadPool::executor() {
-  return [this](int count, absl::FunctionRef<void(int)> body) { Run(count, body); };
+  return [this](int count, ExecutorStep first, ExecutorStep second) { Run(count, first, second); };
 }
 
 ThreadPool::Counts ThreadPool::counts() const {
@@ -106,39 +108,59 @@ ThreadPool::Counts ThreadPool::counts() const {
   return counts;
 }
 
-void ThreadPool::RunPart(int thread) {
-  for (int i = thread; i < count_; i += threads()) (*body_)(i);
+void ThreadPool::RunStep(ExecutorStep step, int thread) const {
+  for (int i = thread; i < count_; i += threads()) step(i);
 }
 
 // Every round is taken, so a part that is not taken yet is of the previous round; a thread that
 // arrives for a round that is over takes nothing.
-bool ThreadPool::Take(Helper& helper, std::uint64_t round) {
-  std::uint64_t before = round - 1;
-  return helper.taken.compare_exchange_strong(before, round, std::memory_order_acq_rel);
+bool ThreadPool::Take(Part& part, Round round) {
+  // Another thread's cache line is looked at before it is written to.
+  if (part.taken.load(std::memory_order_relaxed) != round - 1) return false;
+  Round before = round - 1;
+  return part.taken.compare_exchange_strong(before, round, std::memory_order_acq_rel);
 }
 
-std::uint64_t ThreadPool::Await(const std::atomic<std::uint64_t>& value, std::uint64_t last) {
-  for (int spin = 0; spin < kSpins; ++spin) {
-    const std::uint64_t now = value.load(std::memory_order_acquire);
+void ThreadPool::Done(std::atomic<Round>& done, Round round) {
+  // Not only release: either this sees a thread that is about to sleep, or that thread sees this.
+  done.store(round, std::memory_order_seq_cst);
+  if (sleepers_.load(std::memory_order_seq_cst) > 0) done.notify_all();
+}
+
+void ThreadPool::AwaitFirst(Round round) {
+  for (const auto& part : parts_) {
+    while (part->first_done.load(std::memory_order_acquire) != round)
+      Await(part->first_done, round - 1);
+  }
+}
+
+auto ThreadPool::Await(const std::atomic<Round>& value, Round last) -> Round {
+  for (int spin = 0; spin < settings_.spins; ++spin) {
+    const Round now = value.load(std::memory_order_acquire);
     if (now != last) return now;
     Relax();
   }
   slept_.fetch_add(1, std::memory_order_relaxed);
-  value.wait(last, std::memory_order_acquire);
+  sleepers_.fetch_add(1, std::memory_order_seq_cst);
+  value.wait(last, std::memory_order_seq_cst);
+  sleepers_.fetch_sub(1, std::memory_order_relaxed);
   return value.load(std::memory_order_acquire);
 }
 
-void ThreadPool::Work(Helper& helper) {
-  for (std::uint64_t round = 0;;) {
+void ThreadPool::Work(int thread) {
+  Part& part = *parts_[static_cast<std::size_t>(thread)];
+  for (Round round = 0;;) {
     round = Await(round_, round);
     if (stop_.load(std::memory_order_relaxed)) return;
-    if (settings_.before_begin) settings_.before_begin(helper.thread);
-    if (!Take(helper, round)) continue;
-    helper.began = settings_.now();
-    RunPart(helper.thread);
-    helper.ended = settings_.now();
-    helper.done.store(round, std::memory_order_release);
-    helper.done.notify_one();
+    if (settings_.before_begin) settings_.before_begin(thread);
+    if (!Take(part, round)) continue;
+    const std::int64_t began = settings_.now();
+    RunStep(*first_, thread);
+    part.worked = settings_.now() - began;
+    Done(part.first_done, round);
+    AwaitFirst(round);
+    RunStep(*second_, thread);
+    Done(part.done, round);
   }
 }
 

@@ -1,17 +1,18 @@
 // Threads for emulator/, which has none of its own: a pool whose hand-over costs about a
 // microsecond, because a window of virtual time is often not much longer than that. A machine that
 // is busy with something else may take a helper off its core at any time, so nothing waits for a
-// helper that has not begun: the caller does that helper's part, too.
+// helper that has not begun: the caller does that helper's part, too. Both steps of a round are one
+// hand-over; between them each thread looks by itself whether the others have done the first.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "client/lib/helper_account.h"
 #include "emulator/sim/fabric.h"
 
@@ -20,6 +21,7 @@ namespace percs {
 struct ThreadPoolSettings {
   int cores = 0;                                      // 0: those that this process may use
   std::int64_t (*now)() = nullptr;                    // in ns; null: the steady clock
+  int spins = 2'000;                                  // looks before a wait becomes a sleep
   std::function<void(int thread)> before_begin = {};  // a helper has seen a round: for tests
 };
 
@@ -38,40 +40,50 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  int threads() const { return static_cast<int>(helpers_.size()) + 1; }
-  // Runs body(0..count-1) and returns when all are done. Index i runs on thread i mod threads(), so
-  // a partition stays in one core's cache, unless that thread is late or does not pay; then it
-  // runs on the caller's.
-  void Run(int count, absl::FunctionRef<void(int)> body);
+  int threads() const { return static_cast<int>(parts_.size()); }
+  // Runs first(0..count-1), then second(0..count-1) when all of these are done, and returns when
+  // those are. Index i runs on thread i mod threads(), so a partition stays in one core's cache,
+  // unless that thread is late or does not pay; then it runs on the caller's.
+  void Run(int count, ExecutorStep first, ExecutorStep second);
   // REQUIRES: the pool outlives it.
   Executor executor();
   Counts counts() const;
 
  private:
-  // Each in cache lines of its own: two threads write here every few microseconds.
-  struct alignas(64) Helper {
-    int thread = 0;
-    std::atomic<std::uint64_t> taken{0};  // the last round whose part was begun, by any thread
-    std::atomic<std::uint64_t> done{0};   // the last round whose part the helper has done
-    std::int64_t began = 0, ended = 0;    // of that part, written before done
-    std::thread runs;
+  // Its number, modulo 2^32: the library waits for 32 bits without memory that all waits share.
+  using Round = std::uint32_t;
+  // One thread's part of a round. Each in cache lines of its own: two threads write here every few
+  // microseconds.
+  struct alignas(64) Part {
+    std::atomic<Round> taken{0};  // the last round whose part was begun, by any thread
+    std::atomic<Round> first_done{0}, done{0};  // ... whose first step, or all, is done
+    std::int64_t worked =
+        0;  // ns that the helper took for the first step, written before it is done
+    bool taken_over = false;  // in this round, by the caller, which alone looks at it
   };
 
-  void Work(Helper& helper);
-  void RunPart(int thread);
-  bool Take(Helper& helper, std::uint64_t round);
+  void Work(int thread);
+  void RunStep(ExecutorStep step, int thread) const;
+  bool Take(Part& part, Round round);
+  // Ends a step of a part: `done` gets the round's number, for all who wait for it.
+  void Done(std::atomic<Round>& done, Round round);
+  void AwaitFirst(Round round);
   // Returns the value, once it is no longer `last`; bounded spinning, then sleep.
-  std::uint64_t Await(const std::atomic<std::uint64_t>& value, std::uint64_t last);
+  Round Await(const std::atomic<Round>& value, Round last);
 
   const ThreadPoolSettings settings_;
   HelperAccount account_;
   Counts counts_;
+  // Seldom written, and read after each step.
+  alignas(64) std::atomic<int> sleepers_{0};
   std::atomic<std::uint64_t> slept_{0};
-  alignas(64) std::atomic<std::uint64_t> round_{0};
+  alignas(64) std::atomic<Round> round_{0};
   std::atomic<bool> stop_{false};
-  int count_ = 0;                                       // written before round_ is raised
-  const absl::FunctionRef<void(int)>* body_ = nullptr;  // likewise
-  std::vector<std::unique_ptr<Helper>> helpers_;
+  // Written before round_ is raised, in its cache line.
+  int count_ = 0;
+  std::optional<ExecutorStep> first_, second_;
+  std::vector<std::unique_ptr<Part>> parts_;  // by thread
+  std::vector<std::thread> helpers_;
 };
 
 }  // namespace percs

@@ -17,7 +17,9 @@ class Pool {
     free_.pop_back();
     return object;
   }
+  // It may be another pool's, which has to outlive its use.
   void Give(T* object) { free_.push_back(object); }
+  std::size_t free() const { return free_.size(); }
 
  private:
   void Grow() {

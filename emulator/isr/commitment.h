@@ -122,8 +122,8 @@ inline void Isr::SendRun(PortId port, OutputPort& out, InputBuffer& buffer, Pack
     if (tail) listener_.OnEjected(port, p, tail_onward);
     return;
   }
-  if (out.local) {
-    SendLocal(out, p, arrival, sent, count, tail);
+  if (out.local || out.outbox->takes_packets) {
+    SendPacket(out, p, arrival, sent, count, tail);
   } else {
     FlitRun& run = out.outbox->flits.emplace_back();
     run.arrival = arrival;
@@ -143,8 +143,8 @@ inline void Isr::SendRun(PortId port, OutputPort& out, InputBuffer& buffer, Pack
 
 // The run goes straight into a packet object of the next hub: that of the packet itself if it
 // leaves whole.
-inline void Isr::SendLocal(const OutputPort& out, Packet* p, Time arrival, int sent, int count,
-                           bool tail) {
+inline void Isr::SendPacket(const OutputPort& out, Packet* p, Time arrival, int sent, int count,
+                            bool tail) {
   const VcId vc = p->out_vc;
   const std::uint8_t tail_marks = tail ? p->tail_marks : 0;
   Packet* run = p;
@@ -166,10 +166,11 @@ inline void Isr::SendLocal(const OutputPort& out, Packet* p, Time arrival, int s
   run->run_generation = out.generation;
   run->in = out.peer_port;
   run->in_vc = vc;
-  out.queue->Push(
-      arrival,
-      EventKey(EventClass::kFlit, out.peer_port, vc, static_cast<std::uint64_t>(FlitEvent::kRun)),
-      EventData(run));
+  if (out.local) {
+    PushRun(*out.queue, arrival, out.peer_port, vc, run);
+  } else {
+    out.outbox->packets.push_back({arrival, run, out.peer, out.peer_port, vc});
+  }
 }
 
 }  // namespace percs

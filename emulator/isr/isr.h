@@ -58,6 +58,9 @@ class Isr {
 
   // --- Arrivals. Times are in the future of everything this hub has run.
   void ReceiveFlits(FlitRun&& run);
+  void ReceivePacket(const PacketRun& run) {
+    PushRun(context_.queue, run.arrival, run.port, run.vc, run.packet);
+  }
   void ReceiveCredits(const CreditRun& run);
   void ReceiveMark(const PoisonMark& mark);
 
@@ -233,8 +236,13 @@ class Isr {
   [[gnu::always_inline]] inline void SendRun(PortId port, OutputPort& out, InputBuffer& buffer,
                                              Packet* p, Time start, int sent, int count, bool tail,
                                              bool queue);
-  [[gnu::always_inline]] inline void SendLocal(const OutputPort& out, Packet* p, Time arrival,
-                                               int sent, int count, bool tail);
+  [[gnu::always_inline]] inline void SendPacket(const OutputPort& out, Packet* p, Time arrival,
+                                                int sent, int count, bool tail);
+  static void PushRun(EventQueue& queue, Time arrival, PortId port, VcId vc, Packet* run) {
+    queue.Push(arrival,
+               EventKey(EventClass::kFlit, port, vc, static_cast<std::uint64_t>(FlitEvent::kRun)),
+               EventData(run));
+  }
   [[gnu::always_inline]] inline void AnnounceCredits(PortId port, VcId vc, Time start, Time spacing,
                                                      int count, std::uint32_t generation);
   void ReturnCredits(InputBuffer& buffer, Time first_free, Time spacing, int count);

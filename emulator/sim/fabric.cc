@@ -51,6 +51,8 @@ absl::Status Fabric::Build(int threads) {
     shard.work.fetches = nodes.size() > HubPipeline::kFewHubs;
     if (shard.work.fetches && unit > 1) shard.events.resize(supernodes);
     shard.to_shard.resize(count);
+    for (Outbox& box : shard.to_shard) box.takes_packets = true;
+    shard.owed.resize(count);
     shard.to_process.resize(static_cast<std::size_t>(placement_.processes));
   }
   for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -152,7 +154,7 @@ void Fabric::Wire(Hub* hub) {
   }
 }
 
-void Fabric::RunWindow(Time end, const Executor* executor) {
+Prospect Fabric::RunWindow(Time end, const Executor* executor) {
   if (faults_ && faults_->next_time() < end) {
     actions_.clear();
     faults_->Run(end, &actions_);
@@ -161,18 +163,27 @@ void Fabric::RunWindow(Time end, const Executor* executor) {
   const auto run = [this, end, supernodes = RunsSupernodes()](int s) {
     Shard& shard = shards_[static_cast<std::size_t>(s)];
     supernodes ? RunSupernodes(shard, end) : RunNodes(shard, end);
+    shard.BalancePackets();
   };
   if (shards_.size() == 1) {
     run(0);
   } else {
-    (*executor)(static_cast<int>(shards_.size()), run);
+    (*executor)(static_cast<int>(shards_.size()), run, [this](int s) { TakeIn(s); });
   }
-  if (manager_ && manager_->next_time() < end) manager_->Run(end);
+  const bool managed = manager_ && manager_->next_time() < end;
+  if (managed) manager_->Run(end);
   now_ = end;
-  Exchange(executor);
-  if (!losses_.any_severed()) [[likely]]
-    return;
-  for (Shard& shard : shards_) shard.nowhere.Clear();
+  const bool controlled = HandOverControl();
+  if (losses_.any_severed()) [[unlikely]] {
+    for (Shard& shard : shards_) shard.nowhere.Clear();
+  }
+  if (managed || controlled || shards_.size() == 1) return prospect();
+  Prospect all{ManagementNext(), ManagementLeft()};
+  for (const Shard& shard : shards_) {
+    all.next = std::min(all.next, shard.prospect.next);
+    all.left += shard.prospect.left;
+  }
+  return all;
 }
 
 Time Fabric::WindowEnd(Time next) const {
@@ -234,22 +245,29 @@ void Fabric::HandOver(Shard& shard, std::size_t from, int supernode) {
   items.erase(std::remove_if(first, items.end(), arrives), items.end());
 }
 
-// Hands over what crossed between threads and to and from network management.
-void Fabric::Exchange(const Executor* executor) {
-  if (shards_.size() > 1) {
-    const auto take = [this](int to) {
-      for (Shard& from : shards_) {
-        Outbox& box = from.to_shard[static_cast<std::size_t>(to)];
-        if (!box.empty()) Apply(box);
-      }
-    };
-    if (executor) {
-      (*executor)(static_cast<int>(shards_.size()), take);
-    } else {
-      for (std::size_t s = 0; s < shards_.size(); ++s) take(static_cast<int>(s));
-    }
+void Fabric::TakeIn(int s) {
+  Shard& shard = shards_[static_cast<std::size_t>(s)];
+  for (std::size_t from = 0; from < shards_.size(); ++from) {
+    Outbox& box = shards_[from].to_shard[static_cast<std::size_t>(s)];
+    if (box.empty()) continue;
+    shard.owed[from] += static_cast<std::int64_t>(box.packets.size() + box.spare.size());
+    for (Packet* packet : box.spare) shard.work.packets.Give(packet);
+    Apply(box);
   }
+  shard.prospect = {shard.NextEventTime(), shard.work_left()};
+}
+
+void Fabric::Exchange() {
+  if (shards_.size() > 1) {
+    for (std::size_t s = 0; s < shards_.size(); ++s) TakeIn(static_cast<int>(s));
+  }
+  HandOverControl();
+}
+
+bool Fabric::HandOverControl() {
+  bool any = false;
   for (std::size_t s = 0; s < shards_.size(); ++s) {
+    any |= !shards_[s].control.empty();
     for (ControlItem& item : shards_[s].control) RouteControl(std::move(item));
     shards_[s].control.clear();
     if (s == 0) continue;
@@ -262,6 +280,7 @@ void Fabric::Exchange(const Executor* executor) {
       from.Clear();
     }
   }
+  return any;
 }
 
 bool Fabric::IsSevered(const ControlItem& item) const {
@@ -306,20 +325,28 @@ absl::Status Fabric::UseCau(NodeId node, Time at, std::function<void(CauPort& ca
 Time Fabric::event_time(NodeId node) const { return hubs_[node]->context().now; }
 
 void Fabric::Apply(Outbox& box) {
-  // What is to come is fetched into the cache: the box was filled long ago, and its hubs are many.
-  constexpr std::size_t kLead = 6;
-  const std::size_t flits = box.flits.size();
-  for (std::size_t i = 0; i < flits; ++i) {
-    if (i + 2 * kLead < flits) {
-      __builtin_prefetch(&box.flits[i + 2 * kLead]);
-      __builtin_prefetch(&box.flits[i + 2 * kLead].header);
-    }
-    if (i + kLead < flits) hubs_[box.flits[i + kLead].node]->context().queue.Fetch();
-    hubs_[box.flits[i].node]->isr().ReceiveFlits(std::move(box.flits[i]));
-  }
+  for (std::size_t i = 0; i < box.credits.size(); i += 2) __builtin_prefetch(&box.credits[i]);
+  ApplyPackets(box.packets);
+  for (FlitRun& run : box.flits) hubs_[run.node]->isr().ReceiveFlits(std::move(run));
   for (const CreditRun& run : box.credits) hubs_[run.node]->isr().ReceiveCredits(run);
   for (const PoisonMark& mark : box.marks) hubs_[mark.node]->isr().ReceiveMark(mark);
   box.Clear();
+}
+
+// What is to come is fetched into the cache: of many hubs their event queues, of few, whose queues
+// are there, the packets, which come from another core and are looked at soon.
+void Fabric::ApplyPackets(const std::vector<PacketRun>& packets) {
+  constexpr std::size_t kLead = 6;
+  const bool many = shards_[0].work.fetches;
+  for (std::size_t i = 0; i < packets.size(); ++i) {
+    if (i + 2 * kLead < packets.size()) __builtin_prefetch(&packets[i + 2 * kLead]);
+    if (many && i + kLead < packets.size()) {
+      hubs_[packets[i + kLead].node]->context().queue.Fetch();
+    } else if (!many) {
+      FetchPacket(packets[i].packet);
+    }
+    hubs_[packets[i].node]->isr().ReceivePacket(packets[i]);
+  }
 }
 
 absl::Status Fabric::Accept(Outbox&& incoming) {

@@ -53,9 +53,10 @@ struct Placement {
   static Placement Single(NodeId nodes);
 };
 
-// Runs body(0..count-1), possibly at the same time, and returns when all are done. Threads live
-// with the caller, never in emulator/.
-using Executor = std::function<void(int count, absl::FunctionRef<void(int)> body)>;
+// Runs first(0..count-1), possibly at the same time, then second(0..count-1) when all of these are
+// done, and returns when those are. Threads live with the caller, never in emulator/.
+using ExecutorStep = absl::FunctionRef<void(int)>;
+using Executor = std::function<void(int count, ExecutorStep first, ExecutorStep second)>;
 
 // What is left to do. Things are counted where they begin and where they end, so the numbers of one
 // process may be negative: only the sums over all processes, taken at the same window, mean
@@ -76,6 +77,12 @@ struct WorkLeft {
 // INVALID_ARGUMENT unless every link buffer holds a whole packet and the table an entry for each
 // group.
 absl::Status CheckMulticastParameters(std::size_t groups, const P7ihParameters& parameters);
+
+// What decides about the next window.
+struct Prospect {
+  Time next = kNever;  // the earliest event
+  WorkLeft left;
+};
 
 // WIDE: it is all that the outside can ask of a machine, and each method is one line in it.
 class Fabric {
@@ -125,12 +132,13 @@ class Fabric {
 
   // Earliest local event, kNever if none.
   Time NextEventTime() const;
+  Prospect prospect() const { return {NextEventTime(), work_left()}; }
   // Without background events, which only keep the clock (docs/semantics.md rule 6). The same, if
   // the scenario has none.
   Time NextForegroundTime() const;
   // Runs all local events before `end`. REQUIRES: everything that arrives before `end` was
-  // accepted.
-  void RunWindow(Time end, const Executor* executor = nullptr);
+  // accepted. Returns prospect(), of which each thread has looked at its own nodes.
+  Prospect RunWindow(Time end, const Executor* executor = nullptr);
   // How far the window that begins with the event at `next` may reach. Further than the lookahead
   // where whole supernodes run one after the other, window after window up to its end, each in the
   // cache meanwhile; but not if a fault or network management acts in it, of whose events people
@@ -246,6 +254,7 @@ class Fabric {
     return topology_.is_blade(node) ? blades_[node - topology_.hubs()] : nullptr;
   }
   Time ManagementNext() const;
+  WorkLeft ManagementLeft() const;
   // There is one process, every thread has whole supernodes and nothing else, and windows may reach
   // further for it.
   bool RunsSupernodes() const { return horizon_.time > lookahead_.time; }
@@ -262,10 +271,15 @@ class Fabric {
   void Wire(Hub* hub);
   void TakeAway(const std::vector<NodeId>& nodes);
   void TakeBack(const RejoinedHubs& rejoined);
-  void Exchange(const Executor* executor);
+  // A thread's part takes in what other threads of this process have sent to it.
+  void TakeIn(int shard);
+  // All parts do, and then what is for network management and from it is handed over.
+  void Exchange();
+  bool HandOverControl();                         // whether there was anything
   bool IsSevered(const ControlItem& item) const;  // it is lost on its way
   void RouteControl(ControlItem&& item);
   void Apply(Outbox& box);
+  void ApplyPackets(const std::vector<PacketRun>& packets);
 
   const Scenario scenario_;
   const Topology topology_;

@@ -20,6 +20,10 @@ Time Fabric::ManagementNext() const {
   return manager_ ? std::min(manager_->next_time(), faults_->next_time()) : kNever;
 }
 
+WorkLeft Fabric::ManagementLeft() const {
+  return {manager_work_.unfinished + (faults_ ? faults_->unfinished() : 0), manager_work_.resident};
+}
+
 void Fabric::InstallTables(NodeId node, std::shared_ptr<const HubTables> tables) {
   if (Hub* hub = HubAt(node)) hub->isr().router().Install(tables, 1);
   if (manager_) manager_->SetTables(node, std::move(tables));
@@ -37,7 +41,7 @@ void Fabric::Start() {
     for (auto& hub : shard.hubs) hub->Start();
     for (auto& blade : shard.blades) blade->Start();
   }
-  Exchange(nullptr);
+  Exchange();
 }
 
 void Fabric::ObserveDeliveries(DeliveryObserver observer) { on_delivery_ = std::move(observer); }
@@ -94,8 +98,7 @@ InFlight Fabric::in_flight(NodeId node) const {
 
 Time Fabric::NextEventTime() const {
   Time next = ManagementNext();
-  for (const Hub* hub : local_) next = std::min(next, hub->next_time());
-  for (EdgeNode* blade : local_blades_) next = std::min(next, blade->next_inside());
+  for (const Shard& shard : shards_) next = std::min(next, shard.NextEventTime());
   return next;
 }
 
@@ -162,17 +165,13 @@ absl::Status Fabric::RepeatWorkload(Time at) {
   for (Hub* hub : local_) {
     if (absl::Status status = hub->Repeat(scenario_, topology_, at); !status.ok()) return status;
   }
-  Exchange(nullptr);
+  Exchange();
   return absl::OkStatus();
 }
 
 WorkLeft Fabric::work_left() const {
-  WorkLeft left{manager_work_.unfinished + (faults_ ? faults_->unfinished() : 0),
-                manager_work_.resident};
-  for (const Shard& shard : shards_) {
-    left.unfinished += shard.work.unfinished;
-    left.resident_packets += shard.work.resident;
-  }
+  WorkLeft left = ManagementLeft();
+  for (const Shard& shard : shards_) left += shard.work_left();
   return left;
 }
 

@@ -74,7 +74,7 @@ void Fabric::Rejoin(const RejoinedHubs& rejoined) {
     faults_->Rejoin(rejoined.nodes);
     manager_->Rejoin(rejoined);
   }
-  Exchange(nullptr);
+  Exchange();
 }
 
 // The new hubs, and what the other hubs of this process have to know of them.

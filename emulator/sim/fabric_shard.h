@@ -1,6 +1,7 @@
 // The part of a fabric that one thread runs.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -11,16 +12,37 @@
 
 namespace percs {
 
-struct Fabric::Shard {
-  WorkCounters work;
+// Each in cache lines of its own, and what other threads read after a window in one of them.
+struct alignas(64) Fabric::Shard {
+  Prospect prospect;                 // at the end of the last window
+  std::vector<ControlItem> control;  // of its hubs, to network management and to other hubs
+  alignas(64) WorkCounters work;
   std::vector<EventNodes> events;  // by supernode, in a large machine
   std::vector<std::unique_ptr<Hub>> hubs;
   std::vector<std::unique_ptr<EdgeNode>> blades;
   HubPipeline pipeline;
-  std::vector<Outbox> to_shard;      // other threads of this process
-  std::vector<Outbox> to_process;    // other processes
-  Outbox nowhere;                    // what severed hubs send
-  std::vector<ControlItem> control;  // of its hubs, to network management and to other hubs
+  std::vector<Outbox> to_shard;    // other threads of this process
+  std::vector<std::int64_t> owed;  // packets that came from each of them, less those that went
+  std::vector<Outbox> to_process;  // other processes
+  Outbox nowhere;                  // what severed hubs send
+
+  // After its nodes have run. Where traffic goes one way only, packets would gather at its end.
+  void BalancePackets() {
+    constexpr std::int64_t kOwedMax = 256;
+    for (std::size_t to = 0; to < to_shard.size(); ++to) {
+      owed[to] -= static_cast<std::int64_t>(to_shard[to].packets.size());
+      if (owed[to] <= kOwedMax) continue;
+      for (; owed[to] > 0 && work.packets.free() > 0; --owed[to])
+        to_shard[to].spare.push_back(work.packets.Take());
+    }
+  }
+  WorkLeft work_left() const { return {work.unfinished, work.resident}; }
+  Time NextEventTime() const {
+    Time t = kNever;
+    for (const auto& hub : hubs) t = std::min(t, hub->next_time());
+    for (const auto& blade : blades) t = std::min(t, blade->next_time());
+    return t;
+  }
 };
 
 }  // namespace percs

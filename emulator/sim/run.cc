@@ -13,13 +13,12 @@
 namespace percs {
 namespace {
 
-// `next`: the time of the next event. Every node is looked at for it, so once for a window.
-Standing StandingOf(const Fabric& fabric, Time next, bool commanded) {
+Standing StandingOf(const Fabric& fabric, const Prospect& prospect, bool commanded) {
   Standing standing;
   standing.has_background = fabric.scenario().has_background();
-  standing.next = next;
-  standing.next_foreground = standing.has_background ? fabric.NextForegroundTime() : next;
-  standing.left = fabric.work_left();
+  standing.next = prospect.next;
+  standing.next_foreground = standing.has_background ? fabric.NextForegroundTime() : prospect.next;
+  standing.left = prospect.left;
   standing.whole = fabric.lost().empty();
   standing.commands_to_come = commanded;
   return standing;
@@ -41,9 +40,8 @@ absl::Status Repeat(Fabric& fabric, const RunOptions& options) {
   const Time at = fabric.now() + kDrain;
   if (options.again == RunOptions::Again::kWithArbitersReset)
     fabric.faults()->ResetArbiters(at - 1);
-  for (Time next = fabric.NextEventTime(); next < at; next = fabric.NextEventTime()) {
-    fabric.RunWindow(std::min(next + fabric.lookahead(), at), options.executor);
-  }
+  for (Time next = fabric.NextEventTime(); next < at;)
+    next = fabric.RunWindow(std::min(next + fabric.lookahead(), at), options.executor).next;
   return fabric.RepeatWorkload(at);
 }
 
@@ -51,6 +49,11 @@ absl::Status Repeat(Fabric& fabric, const RunOptions& options) {
 // says.
 Time WindowEnd(const RunOptions& options, const Fabric& fabric, Time next, bool awaited) {
   return options.commands.empty() && !awaited ? fabric.WindowEnd(next) : next + fabric.lookahead();
+}
+
+absl::Status DeadlockOf(const Fabric& fabric) {
+  return DeadlockError(fabric.topology(), fabric.work_left(), fabric.last_event(),
+                       fabric.WaitEdges(), fabric.BlockedPrograms());
 }
 
 RunResult Collect(const Scenario& scenario, const RunOptions& options, Fabric& fabric,
@@ -99,34 +102,34 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
   std::uint64_t windows = 0;
   bool repeated = false;
   auto command = options.commands.begin();
+  Prospect prospect = fabric.prospect();
   while (true) {
+    const Time next = prospect.next;
     const bool commanded = command != options.commands.end();
-    const Time next = fabric.NextEventTime();
     if (commanded && command->at <= next) {
       if (absl::Status s = command->act(fabric, command->at);
           s.code() == absl::StatusCode::kDataLoss)
         return s;
       ++command;
+      prospect = fabric.prospect();
       continue;
     }
-    const WindowDecision decision =
-        policy.Decide(StandingOf(fabric, next, commanded), [&] { return fabric.flits_moved(); });
+    const WindowDecision decision = policy.Decide(StandingOf(fabric, prospect, commanded),
+                                                  [&] { return fabric.flits_moved(); });
     if (decision == WindowDecision::kDone && options.again != RunOptions::Again::kNo &&
         !std::exchange(repeated, true)) {
       if (const absl::Status status = Repeat(fabric, options); !status.ok()) return status;
+      prospect = fabric.prospect();
       continue;
     }
     if (decision == WindowDecision::kDone || decision == WindowDecision::kStopped) break;
-    if (decision == WindowDecision::kDeadlock) {
-      return DeadlockError(fabric.topology(), fabric.work_left(), fabric.last_event(),
-                           fabric.WaitEdges(), fabric.BlockedPrograms());
-    }
+    if (decision == WindowDecision::kDeadlock) return DeadlockOf(fabric);
     // There are no outside programs and no held run here.
     PERCS_CHECK(decision == WindowDecision::kOpen);
     Time end = std::min(WindowEnd(options, fabric, next, awaited), policy.next_look());
     if (scenario.stop_at > 0) end = std::min(end, scenario.stop_at);
     if (commanded) end = std::min(end, command->at);
-    fabric.RunWindow(end, options.executor);
+    prospect = fabric.RunWindow(end, options.executor);
     ++windows;
     awaited = options.watch && options.watch(fabric, windows, /*ended=*/false);
     if (options.cancelled && options.cancelled())

@@ -1,5 +1,6 @@
-// What one partition sends to others during a window. Between threads it is a vector handed over at
-// the barrier; between processes the Link stream carries it (daemon/link/codec).
+// What one partition sends to others during a window. Between threads of a process it is handed
+// over as it is, at the end of the window; between processes the Link stream carries it
+// (daemon/link/codec).
 #pragma once
 
 #include <algorithm>
@@ -72,17 +73,37 @@ struct ControlItem {
 };
 inline constexpr int kControlKinds = 15;
 
+struct Packet;
+
+// A run of flits that crosses as the object it will be at its receiver.
+struct PacketRun {
+  Time arrival = 0;
+  Packet* packet = nullptr;
+  NodeId node = 0;  // receiver
+  PortId port = 0;  // receiver's port
+  VcId vc = 0;
+};
+
 struct Outbox {
+  // Between threads of a process: runs of flits cross as packets, each from the pool of the sender
+  // to that of the receiver, and `spare` ones go back, so that neither pool runs dry.
+  bool takes_packets = false;
+  std::vector<PacketRun> packets;
+  std::vector<Packet*> spare;
+
   std::vector<FlitRun> flits;
   std::vector<CreditRun> credits;
   std::vector<PoisonMark> marks;
   std::vector<ControlItem> control;
 
   bool empty() const {
-    return flits.empty() && credits.empty() && marks.empty() && control.empty();
+    return packets.empty() && spare.empty() && flits.empty() && credits.empty() && marks.empty() &&
+           control.empty();
   }
   // Capacity stays, so a steady state allocates nothing.
   void Clear() {
+    packets.clear();
+    spare.clear();
     flits.clear();
     credits.clear();
     marks.clear();

@@ -20,6 +20,7 @@
 #include "proto/scenario/describe.h"
 #include "proto/scenario/reader.h"
 #include "tests/generate/random_scenario.h"
+#include "tests/support/executors.h"
 #include "tests/support/source_dir.h"
 #include "tests/support/split_run.h"
 
@@ -32,11 +33,6 @@ constexpr Time kFirstCut = 2 * kMicrosecond, kLonger = 16, kLongestPause = 200 *
 constexpr std::size_t kOpenPacketsMax = 4096;
 
 std::string MessageOf(const absl::Status& status) { return std::string(status.message()); }
-
-// Parts one after the other, the last one first: no order may matter.
-const Executor kBackwards = [](int count, absl::FunctionRef<void(int)> body) {
-  for (int i = count - 1; i >= 0; --i) body(i);
-};
 
 // Runs no further than is cheap. True: there was more to come.
 bool RunsLong(const Scenario& scenario, RunOptions options, absl::StatusOr<RunResult>* result) {
@@ -201,7 +197,7 @@ class Trial {
   std::string InParts() {
     RunOptions options;
     options.threads = 2 + static_cast<int>(seed_ % 3);
-    options.executor = &kBackwards;
+    options.executor = &test::kBackwards;
     return Same("parts", RunScenario(scenario_, options));
   }
 
@@ -245,7 +241,7 @@ class Trial {
     std::string digests;
     RunOptions options;
     options.threads = parts;
-    options.executor = &kBackwards;
+    options.executor = &test::kBackwards;
     for (const v1::JournalRecord& record : commands) {
       options.commands.push_back({record.at(), [&](Fabric& fabric, Time at) {
                                     const absl::Status status = ActOnFabric(record, fabric, at);

@@ -9,11 +9,6 @@ namespace percs {
 
 inline constexpr Time kUs = kMicrosecond;
 
-// Runs shards one after the other.
-inline const Executor kInTurn = [](int count, absl::FunctionRef<void(int)> body) {
-  for (int i = 0; i < count; ++i) body(i);
-};
-
 // Packets of all hubs that were dropped for this reason.
 inline std::uint64_t Dropped(const RunResult& result, DropReason reason) {
   return result.total.packets_dropped[static_cast<std::size_t>(reason)];

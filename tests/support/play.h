@@ -3,19 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include <thread>
-#include <vector>
-
 #include "emulator/sim/run.h"
 
 namespace percs::test {
-
-// An executor with a thread for each part.
-inline const Executor kThreads = [](int count, absl::FunctionRef<void(int)> body) {
-  std::vector<std::thread> threads;
-  for (int i = 0; i < count; ++i) threads.emplace_back([i, body] { body(i); });
-  for (std::thread& thread : threads) thread.join();
-};
 
 // A failed run is a failure of the test.
 inline RunResult Play(const Scenario& scenario) {

@@ -10,6 +10,7 @@
 #include "emulator/scenario/link_settings.h"
 #include "emulator/sim/run.h"
 #include "fmt/format.h"
+#include "tests/support/executors.h"
 #include "tests/support/seed.h"
 
 namespace percs {
@@ -190,10 +191,7 @@ TEST(CollectiveLoopTest, IsTheSameOnAnyNumberOfThreads) {
   CollectiveWorkload w = Small(Operation::kAllreduce, 8, 4);
   RunOptions two;
   two.threads = 2;
-  const Executor serial = [](int count, absl::FunctionRef<void(int)> body) {
-    for (int i = count; i-- > 0;) body(i);
-  };
-  two.executor = &serial;
+  two.executor = &test::kBackwards;
   const auto one = RunScenario(LoopScenario(w), RunOptions());
   const auto other = RunScenario(LoopScenario(w), two);
   ASSERT_TRUE(one.ok() && other.ok()) << one.status() << other.status();

@@ -9,6 +9,7 @@
 
 #include "emulator/base/random.h"
 #include "emulator/hfi/atomic_unit.h"
+#include "tests/support/executors.h"
 #include "tests/support/play.h"
 #include "tests/support/seed.h"
 #include "tests/support/split_run.h"

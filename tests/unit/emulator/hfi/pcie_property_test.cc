@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "emulator/scenario/link_settings.h"
+#include "tests/support/executors.h"
 #include "tests/support/play.h"
 #include "tests/support/seed.h"
 #include "tests/support/split_run.h"

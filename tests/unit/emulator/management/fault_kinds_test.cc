@@ -4,10 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <thread>
-
 #include "emulator/scenario/link_settings.h"
 #include "emulator/sim/run.h"
+#include "tests/support/executors.h"
 #include "tests/support/fault_runs.h"
 #include "tests/support/split_run.h"
 
@@ -20,12 +19,6 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 constexpr int kKindPackets = 200;
-
-const Executor kThreads = [](int count, absl::FunctionRef<void(int)> body) {
-  std::vector<std::thread> threads;
-  for (int i = 0; i < count; ++i) threads.emplace_back([i, body] { body(i); });
-  for (std::thread& thread : threads) thread.join();
-};
 
 FaultSpec Fault(FaultKind kind, Time at = 20 * kUs, Time duration = 40 * kUs) {
   FaultSpec fault;
@@ -64,7 +57,7 @@ RunResult Checked(const Scenario& scenario) {
   EXPECT_THAT(result->violations, IsEmpty());
   RunOptions two;
   two.threads = 2;
-  two.executor = &kThreads;
+  two.executor = &test::kThreads;
   const auto threads = RunScenario(scenario, two);
   EXPECT_TRUE(threads.ok()) << threads.status();
   if (threads.ok()) {

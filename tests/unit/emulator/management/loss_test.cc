@@ -6,6 +6,7 @@
 #include <set>
 
 #include "emulator/sim/run.h"
+#include "tests/support/executors.h"
 #include "tests/support/fault_runs.h"
 
 namespace percs {
@@ -42,7 +43,7 @@ TimedCommand LoseAt(Time at) {
 
 RunResult ResultOf(RunOptions options, int threads = 1) {
   options.threads = threads;
-  options.executor = threads > 1 ? &kInTurn : nullptr;
+  options.executor = threads > 1 ? &test::kBackwards : nullptr;
   auto result = RunScenario(AllToAll(), options);
   EXPECT_TRUE(result.ok()) << result.status();
   return result.ok() ? *std::move(result) : RunResult{};
@@ -115,7 +116,7 @@ TEST(Loss, ASwappedCableThatLedToALostHubGoesBackToWhereItBelongs) {
   for (const int threads : {1, 3}) {
     RunOptions options;
     options.threads = threads;
-    options.executor = threads > 1 ? &kInTurn : nullptr;
+    options.executor = threads > 1 ? &test::kBackwards : nullptr;
     options.commands = {{4 * kUs, [](Fabric& fabric, Time now) {
                            const LostHubs lost{{kFar}, "somebody", 1, now};
                            for (const FaultAction& action : ActionsOf(lost, fabric.topology())) {

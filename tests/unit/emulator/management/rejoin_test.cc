@@ -12,6 +12,7 @@
 #include "emulator/scenario/link_settings.h"
 #include "emulator/sim/run.h"
 #include "emulator/workload/ticks.h"
+#include "tests/support/executors.h"
 #include "tests/support/fault_runs.h"
 #include "tests/support/seed.h"
 #include "tests/support/split_run.h"
@@ -64,7 +65,7 @@ TimedCommand Rejoin(Time at, std::uint32_t number = 1) {
 
 RunResult ResultOf(const Scenario& scenario, RunOptions options, int threads = 1) {
   options.threads = threads;
-  options.executor = threads > 1 ? &kInTurn : nullptr;
+  options.executor = threads > 1 ? &test::kBackwards : nullptr;
   auto result = RunScenario(scenario, options);
   EXPECT_TRUE(result.ok()) << result.status();
   return result.ok() ? *std::move(result) : RunResult{};

@@ -7,6 +7,7 @@
 
 #include "emulator/node/cell_node.h"
 #include "emulator/scenario/link_settings.h"
+#include "tests/support/executors.h"
 #include "tests/support/play.h"
 #include "tests/support/seed.h"
 #include "tests/support/split_run.h"

@@ -7,6 +7,7 @@
 
 #include "emulator/scenario/window_operation.h"
 #include "emulator/sim/run.h"
+#include "tests/support/executors.h"
 #include "tests/support/play.h"
 
 namespace percs {

@@ -2,13 +2,14 @@
 // arrive in random order; digests must be equal. Then one thing is spoiled, and the digest must
 // notice.
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <map>
 #include <string>
 
 #include "emulator/base/version.h"
 #include "emulator/scenario/link_settings.h"
-#include "tests/support/play.h"
+#include "tests/support/executors.h"
 #include "tests/support/seed.h"
 #include "tests/support/split_run.h"
 
@@ -18,7 +19,6 @@ namespace {
 using test::SplitOptions;
 using test::SplitRun;
 
-// Threads only to prove independence of them; a real executor lives in client/lib.
 PatternWorkload Uniform(double load, std::uint64_t bytes) {
   PatternWorkload w;
   w.load = load;
@@ -190,6 +190,36 @@ TEST(Placement, WindowsOfWholeSupernodesReachFurther) {
     else
       EXPECT_EQ(run->windows, split->windows);
   }
+}
+
+// Bytes that the process has allocated, at most, while the scenario ran in this many parts.
+std::size_t LargestHeap(const Scenario& scenario, int parts) {
+  std::size_t largest = 0;
+  RunOptions options;
+  options.threads = parts;
+  options.executor = &test::kBackwards;
+  options.watch = [&](const Fabric&, std::uint64_t, bool) {
+    largest = std::max(largest, mallinfo2().uordblks);
+    return false;
+  };
+  const auto run = RunScenario(scenario, options);
+  EXPECT_TRUE(run.ok()) << run.status();
+  EXPECT_GT(run->total.packets_delivered, 40'000u);
+  return largest;
+}
+
+// A packet is the object that its sender took from a pool of its thread.
+TEST(Placement, PacketsDoNotGatherWhereTrafficOfOneDirectionEnds) {
+  Scenario scenario;
+  scenario.topology = {1, 1, 8, 1};
+  PatternWorkload w = Uniform(0.01, 128);
+  w.pattern = Pattern::kHotspot;
+  w.hotspot = 7;
+  w.hotspot_fraction = 1;
+  w.measure = 1'000 * kMicrosecond;
+  scenario.workload = w;
+  const std::size_t one = LargestHeap(scenario, 1), three = LargestHeap(scenario, 3);
+  EXPECT_LT(three, one + (std::size_t{1} << 20));
 }
 
 // Of the model version below. A change that is meant to alter results raises kModelVersion and

@@ -2,13 +2,12 @@
 // together must be the same.
 #include <gtest/gtest.h>
 
-#include <thread>
-
 #include "emulator/packet/packet_bytes.h"
 #include "emulator/scenario/link_settings.h"
 #include "emulator/sim/run.h"
 #include "emulator/sim/traced_packet.h"
 #include "gmock/gmock.h"
+#include "tests/support/executors.h"
 
 namespace percs {
 namespace {
@@ -39,14 +38,9 @@ TraceSelection Packets(NodeId source, std::uint64_t count = 1, std::uint64_t fir
 std::vector<TracedPacket> Follow(const Scenario& s, const TraceSelection& selection,
                                  int threads = 1) {
   std::vector<TraceEvent> events;
-  const Executor executor = [](int count, absl::FunctionRef<void(int)> body) {
-    std::vector<std::thread> workers;
-    for (int i = 0; i < count; ++i) workers.emplace_back([i, body] { body(i); });
-    for (std::thread& worker : workers) worker.join();
-  };
   RunOptions options;
   options.threads = threads;
-  options.executor = threads > 1 ? &executor : nullptr;
+  options.executor = threads > 1 ? &test::kThreads : nullptr;
   options.trace = selection;
   options.traced = &events;
   EXPECT_TRUE(RunScenario(s, options).ok());

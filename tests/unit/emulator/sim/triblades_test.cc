@@ -9,6 +9,7 @@
 #include "emulator/node/triblade_node.h"
 #include "emulator/scenario/link_settings.h"
 #include "emulator/sim/check_scenario.h"
+#include "tests/support/executors.h"
 #include "tests/support/play.h"
 #include "tests/support/seed.h"
 #include "tests/support/split_run.h"

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -24,6 +25,8 @@ constexpr std::chrono::seconds kDeadline(60);
 
 // Sharing costs nothing by this clock, so every round is shared.
 std::int64_t Standstill() { return 0; }
+
+constexpr auto kNothing = [](int) {};
 
 // Helpers stay where they are until they are let go.
 class Held {
@@ -58,12 +61,54 @@ TEST(ThreadPoolTest, RunsEveryIndexExactlyOncePerRoundBeforeItReturns) {
       for (int count : {0, 1, 2, 7, 64}) {
         std::vector<int> seen(64, 0);  // unsynchronised on purpose: Run() has to order the accesses
         for (int round = 0; round < 200; ++round) {
-          pool.Run(count, [&](int i) { ++seen[i]; });
+          pool.Run(
+              count, [&](int i) { ++seen[i]; }, kNothing);
           for (int i = 0; i < 64; ++i) ASSERT_EQ(seen[i], i < count ? round + 1 : 0);
         }
       }
     }
   }
+}
+
+// Threads write what the others read after the step, unsynchronised, and again in the next round.
+TEST(ThreadPoolTest, NobodyBeginsTheSecondStepBeforeAllHaveDoneTheFirst) {
+  for (const int threads : {2, 3, 5}) {
+    ThreadPool pool(threads, {.cores = 8, .now = &Standstill});
+    constexpr int kCount = 7, kRounds = 2'000;
+    std::array<int, kCount> first{}, second{};
+    int wrong = 0;
+    for (int round = 1; round <= kRounds; ++round) {
+      std::array<int, kCount> seen{};
+      const auto sees_all = [&](int i) {
+        second[i] = round;
+        seen[i] = static_cast<int>(std::count(first.begin(), first.end(), round));
+      };
+      pool.Run(
+          kCount, [&](int i) { first[i] = round; }, sees_all);
+      for (int i = 0; i < kCount; ++i) wrong += seen[i] != kCount || second[i] != round;
+    }
+    EXPECT_EQ(wrong, 0) << threads << " threads";
+  }
+}
+
+// A thread that falls asleep just when what it waits for happens is woken all the same.
+TEST(ThreadPoolTest, NoWakeUpIsLost) {
+  ThreadPool pool(2, {.cores = 2, .now = &Standstill, .spins = 0});
+  std::atomic<int> begun{0};
+  std::array<std::array<std::array<int, 16>, 40>, 2> lines{};
+  auto all = std::async(std::launch::async, [&] {
+    for (int round = 1; round <= 100'000; ++round) {
+      for (int i = 0; i < round % 4'096; ++i) std::atomic_signal_fence(std::memory_order_seq_cst);
+      // The caller would do the helper's part, too, if it did not wait. What a thread writes was
+      // the other one's before, so the end of its step takes long to be seen.
+      const auto meet = [&](int thread) {
+        for (++begun; begun < 2 * round;) std::this_thread::yield();
+        for (auto& line : lines[(thread + round) % 2]) line[0] = round;
+      };
+      pool.Run(2, meet, kNothing);
+    }
+  });
+  ASSERT_EQ(all.wait_for(kDeadline), std::future_status::ready) << "all threads sleep";
 }
 
 TEST(ThreadPoolTest, PartsOfARoundRunAtTheSameTimeOnTheirThreads) {
@@ -72,11 +117,14 @@ TEST(ThreadPoolTest, PartsOfARoundRunAtTheSameTimeOnTheirThreads) {
   std::array<std::thread::id, 6> thread_of;
   std::atomic<int> begun{0};
   // Nobody ends the first index of its part before all three have begun theirs.
-  executor(6, [&](int i) {
-    thread_of[i] = std::this_thread::get_id();
-    if (i < 3 && ++begun == 3) begun.notify_all();
-    for (int now = begun; i < 3 && now < 3; now = begun) begun.wait(now);
-  });
+  executor(
+      6,
+      [&](int i) {
+        thread_of[i] = std::this_thread::get_id();
+        if (i < 3 && ++begun == 3) begun.notify_all();
+        for (int now = begun; i < 3 && now < 3; now = begun) begun.wait(now);
+      },
+      [&](int i) { EXPECT_EQ(thread_of[i], std::this_thread::get_id()) << i; });
   EXPECT_EQ(thread_of[0], std::this_thread::get_id());
   for (int i = 0; i < 3; ++i) EXPECT_EQ(thread_of[i], thread_of[i + 3]) << i;
   EXPECT_NE(thread_of[0], thread_of[1]);
@@ -89,10 +137,11 @@ TEST(ThreadPoolTest, WakesThreadsThatFellAsleep) {
   for (int round = 0; round < 3; ++round) {
     const auto before = pool.counts().slept;
     std::atomic<int> begun{0};
-    pool.Run(2, [&](int) {
+    const auto meet = [&](int) {
       if (++begun == 2) begun.notify_all();
       for (int now = begun; now < 2; now = begun) begun.wait(now);
-    });
+    };
+    pool.Run(2, meet, kNothing);
     const auto give_up = std::chrono::steady_clock::now() + kDeadline;
     while (pool.counts().slept == before && std::chrono::steady_clock::now() < give_up)
       std::this_thread::yield();
@@ -113,7 +162,8 @@ TEST(ThreadPoolTest, AHelperThatHasNotBegunHoldsNothingUp) {
   std::vector<std::thread::id> ran_on;
   auto all = std::async(std::launch::async, [&] {
     for (int round = 0; round < kRounds; ++round)
-      pool.Run(3, [&](int) { ran_on.push_back(std::this_thread::get_id()); });
+      pool.Run(
+          3, [&](int) { ran_on.push_back(std::this_thread::get_id()); }, kNothing);
     return std::this_thread::get_id();
   });
   EXPECT_TRUE(held.AwaitWaiting(2));
@@ -124,7 +174,7 @@ TEST(ThreadPoolTest, AHelperThatHasNotBegunHoldsNothingUp) {
   EXPECT_EQ(pool.counts().taken_over, 2 * kRounds);
   // Late as they are, they find rounds that are over, and later ones to take part in.
   std::vector<int> seen(3, 0);
-  for (int round = 0; round < kRounds; ++round) pool.Run(3, [&](int i) { ++seen[i]; });
+  for (int round = 0; round < kRounds; ++round) pool.Run(3, kNothing, [&](int i) { ++seen[i]; });
   EXPECT_EQ(seen, std::vector<int>(3, kRounds));
 }
 
@@ -138,7 +188,7 @@ TEST(ThreadPoolTest, HelpersThatNeverComeAreSoonAskedSeldom) {
   Held held;
   ThreadPool pool(2, {.cores = 2, .now = &Ticking, .before_begin = [&](int) { held.Wait(); }});
   constexpr int kRounds = 200'000;
-  for (int round = 0; round < kRounds; ++round) pool.Run(2, [](int) {});
+  for (int round = 0; round < kRounds; ++round) pool.Run(2, kNothing, kNothing);
   const ThreadPool::Counts counts = pool.counts();
   held.LetGo();
   EXPECT_EQ(counts.shared + counts.alone, kRounds);
