@@ -15,6 +15,9 @@ class HelperAccount {
  public:
   static constexpr std::int64_t kShare = 16, kShareLeast = 512;
   static constexpr std::int64_t kReserve = 1'000'000;  // ns
+  // So much of what sharing gained pays for a helper that loses its core, before sharing pauses. It
+  // is not more, so that a machine that becomes busy is noticed soon.
+  static constexpr std::int64_t kGainedMost = 20 * kReserve;
 
   // Whether the next round should be shared.
   bool share() const { return share_; }
@@ -22,7 +25,7 @@ class HelperAccount {
   // over and waiting took `lost` ns.
   void Shared(std::int64_t worked, std::int64_t saved, std::int64_t lost) {
     // A helper that seems to have worked for long may have been off its core, like the caller.
-    gained_ += std::min(saved, kReserve / 4) - lost;
+    gained_ = std::min(gained_ + std::min(saved, kReserve / 4) - lost, kGainedMost);
     if (gained_ > kReserve) part_ = kShare;
     Add((worked + saved) / part_ + saved - lost);
     if (balance_ >= 0) return;
@@ -39,11 +42,12 @@ class HelperAccount {
 
  private:
   void Add(std::int64_t amount) {
-    balance_ = amount < kReserve - balance_ ? balance_ + amount : kReserve;
+    const std::int64_t most = std::max(kReserve, gained_);
+    balance_ = amount < most - balance_ ? balance_ + amount : most;
   }
 
   std::int64_t balance_ = kReserve;
-  std::int64_t gained_ = 0;     // since sharing began
+  std::int64_t gained_ = 0;     // since sharing began, at most kGainedMost
   std::int64_t part_ = kShare;  // at most 1/kShare of the work may be lost
   bool share_ = true;
 };

@@ -228,15 +228,25 @@ TEST(HelperAccountTest, LossesStayBelowAShareOfTheWork) {
 
 TEST(HelperAccountTest, SharesForAsLongAsItPays) {
   HelperAccount account;
+  // A helper loses its core for a while now and then, for less than has been gained until then.
   for (int round = 0; round < 10'000; ++round) {
-    account.Shared(30'000, 28'000, 3'000);
+    account.Shared(30'000, 28'000, round % 1'000 == 500 ? 10'000'000 : 3'000);
     ASSERT_TRUE(account.share()) << round;
   }
-  account.Shared(30'000, 28'000, 5'000'000);  // a helper lost its core for a while
+  account.Shared(30'000, 28'000, 2 * HelperAccount::kGainedMost);
   int alone = 0;
   for (; !account.share(); ++alone) account.Alone(58'000);
   EXPECT_GT(alone, 0);
-  EXPECT_LT(alone, 2'000);
+  EXPECT_LT(alone, 20'000);
+}
+
+// A long good time does not pay for a long bad one.
+TEST(HelperAccountTest, PausesSoonWhenSharingPaysNoMore) {
+  HelperAccount account;
+  for (int round = 0; round < 1'000'000; ++round) account.Shared(30'000, 28'000, 3'000);
+  std::int64_t lost = 0;
+  for (; account.share(); lost += 400'000) account.Shared(30'000, 28'000, 400'000);
+  EXPECT_LT(lost, HelperAccount::kGainedMost * 11 / 10);
 }
 
 TEST(HelperAccountTest, TriesLessOftenWhileItDoesNotPayAndAsOftenAsBeforeWhenItDoes) {
@@ -254,7 +264,7 @@ TEST(HelperAccountTest, TriesLessOftenWhileItDoesNotPayAndAsOftenAsBeforeWhenItD
   EXPECT_GT(last, 10 * first);
   EXPECT_EQ(rounds_alone(), last) << "but never gives it up";
   for (int round = 0; round < 100; ++round) account.Shared(30'000, 28'000, 3'000);
-  EXPECT_EQ(rounds_alone(), first);
+  EXPECT_LE(rounds_alone(), 2 * first);
 }
 
 }  // namespace
