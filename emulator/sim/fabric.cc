@@ -154,7 +154,7 @@ void Fabric::Wire(Hub* hub) {
   }
 }
 
-Prospect Fabric::RunWindow(Time end, const Executor* executor) {
+void Fabric::RunWindow(Time end, const Executor* executor) {
   if (faults_ && faults_->next_time() < end) {
     actions_.clear();
     faults_->Run(end, &actions_);
@@ -173,11 +173,14 @@ Prospect Fabric::RunWindow(Time end, const Executor* executor) {
   const bool managed = manager_ && manager_->next_time() < end;
   if (managed) manager_->Run(end);
   now_ = end;
-  const bool controlled = HandOverControl();
-  if (losses_.any_severed()) [[unlikely]] {
-    for (Shard& shard : shards_) shard.nowhere.Clear();
-  }
-  if (managed || controlled || shards_.size() == 1) return prospect();
+  looked_ahead_ = !HandOverControl() && !managed && shards_.size() > 1;
+  if (!losses_.any_severed()) [[likely]]
+    return;
+  for (Shard& shard : shards_) shard.nowhere.Clear();
+}
+
+Prospect Fabric::ProspectAfterWindow() const {
+  if (!looked_ahead_) return prospect();
   Prospect all{ManagementNext(), ManagementLeft()};
   for (const Shard& shard : shards_) {
     all.next = std::min(all.next, shard.prospect.next);

@@ -133,12 +133,15 @@ class Fabric {
   // Earliest local event, kNever if none.
   Time NextEventTime() const;
   Prospect prospect() const { return {NextEventTime(), work_left()}; }
+  // prospect() of the end of the last window: each thread has looked at its own nodes for it.
+  // REQUIRES: nothing but looks has happened since.
+  Prospect ProspectAfterWindow() const;
   // Without background events, which only keep the clock (docs/semantics.md rule 6). The same, if
   // the scenario has none.
   Time NextForegroundTime() const;
   // Runs all local events before `end`. REQUIRES: everything that arrives before `end` was
-  // accepted. Returns prospect(), of which each thread has looked at its own nodes.
-  Prospect RunWindow(Time end, const Executor* executor = nullptr);
+  // accepted.
+  void RunWindow(Time end, const Executor* executor = nullptr);
   // How far the window that begins with the event at `next` may reach. Further than the lookahead
   // where whole supernodes run one after the other, window after window up to its end, each in the
   // cache meanwhile; but not if a fault or network management acts in it, of whose events people
@@ -303,6 +306,7 @@ class Fabric {
   LossRecord losses_;
   std::vector<std::unique_ptr<Hub>> gone_;  // lost ones, and what was on its way to them
   std::vector<std::unique_ptr<EdgeNode>> gone_blades_;
+  bool looked_ahead_ = false;  // every shard has its prospect
   Time now_ = 0;
 };
 

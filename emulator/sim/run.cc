@@ -40,8 +40,9 @@ absl::Status Repeat(Fabric& fabric, const RunOptions& options) {
   const Time at = fabric.now() + kDrain;
   if (options.again == RunOptions::Again::kWithArbitersReset)
     fabric.faults()->ResetArbiters(at - 1);
-  for (Time next = fabric.NextEventTime(); next < at;)
-    next = fabric.RunWindow(std::min(next + fabric.lookahead(), at), options.executor).next;
+  for (Time next = fabric.NextEventTime(); next < at; next = fabric.NextEventTime()) {
+    fabric.RunWindow(std::min(next + fabric.lookahead(), at), options.executor);
+  }
   return fabric.RepeatWorkload(at);
 }
 
@@ -129,7 +130,8 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
     Time end = std::min(WindowEnd(options, fabric, next, awaited), policy.next_look());
     if (scenario.stop_at > 0) end = std::min(end, scenario.stop_at);
     if (commanded) end = std::min(end, command->at);
-    prospect = fabric.RunWindow(end, options.executor);
+    fabric.RunWindow(end, options.executor);
+    prospect = fabric.ProspectAfterWindow();
     ++windows;
     awaited = options.watch && options.watch(fabric, windows, /*ended=*/false);
     if (options.cancelled && options.cancelled())

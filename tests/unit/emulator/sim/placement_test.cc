@@ -146,6 +146,14 @@ TEST(Placement, DigestIsTheSameInThreadsAndProcesses) {
     RunOptions threads;
     threads.threads = 2;
     threads.executor = &test::kThreads;
+    threads.watch = [](const Fabric& fabric, std::uint64_t windows, bool) {
+      if (windows == 0) return false;
+      const Prospect seen = fabric.ProspectAfterWindow(), is = fabric.prospect();
+      EXPECT_EQ(seen.next, is.next) << windows;
+      EXPECT_EQ(seen.left.unfinished, is.left.unfinished) << windows;
+      EXPECT_EQ(seen.left.resident_packets, is.left.resident_packets) << windows;
+      return false;
+    };
     const auto two = RunScenario(scenario, threads);
     ASSERT_TRUE(two.ok()) << two.status();
     EXPECT_EQ(one->digest, two->digest);
