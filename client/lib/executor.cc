@@ -89,7 +89,7 @@ void ThreadPool::Run(int count, ExecutorStep first, ExecutorStep second) {
       RunStep(second, thread);
       part.done.store(round, std::memory_order_relaxed);
     }
-    while (part.done.load(std::memory_order_acquire) != round) Await(part.done, round - 1);
+    Await(part.done, round - 1);
     // Parts are about equal. If a helper took longer for its own, it may have been off its core.
     saved += std::min(part.worked, worked);
   }
@@ -128,10 +128,7 @@ void ThreadPool::Done(std::atomic<Round>& done, Round round) {
 }
 
 void ThreadPool::AwaitFirst(Round round) {
-  for (const auto& part : parts_) {
-    while (part->first_done.load(std::memory_order_acquire) != round)
-      Await(part->first_done, round - 1);
-  }
+  for (const auto& part : parts_) Await(part->first_done, round - 1);
 }
 
 auto ThreadPool::Await(const std::atomic<Round>& value, Round last) -> Round {

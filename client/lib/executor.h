@@ -57,8 +57,7 @@ class ThreadPool {
   struct alignas(64) Part {
     std::atomic<Round> taken{0};  // the last round whose part was begun, by any thread
     std::atomic<Round> first_done{0}, done{0};  // ... whose first step, or all, is done
-    std::int64_t worked =
-        0;  // ns that the helper took for the first step, written before it is done
+    std::int64_t worked = 0;  // ns of the helper in the first step, written before first_done
     bool taken_over = false;  // in this round, by the caller, which alone looks at it
   };
 
