@@ -9,36 +9,40 @@ namespace percs {
 void CreditCounter::Drop(std::uint32_t generation) {
   credits_ = 0;
   Sort();
-  const Run* end = std::remove_if(
+  const Iterator end = std::remove_if(
       begin(), this->end(), [generation](const Run& run) { return run.generation < generation; });
-  count_ = static_cast<std::uint32_t>(end - begin()) & (kRunsMax | (kRunsMax - 1));
-  Refresh();
+  room_ = end_ - static_cast<std::uint32_t>(end - begin());
+  Begin(end_);
 }
 
 void CreditCounter::Sort() {
-  for (Run* next = end() - unsorted_; next != end(); ++next) {
+  const Iterator first = begin(), end = this->end();
+  for (Iterator next = first + sorted_; next != end; ++next) {
+    if (next == first || next[-1].start <= next->start) continue;
     const Run run = *next;
-    Run* place = next;
-    for (; place != begin() && place[-1].start > run.start; --place) *place = place[-1];
+    Iterator place = next;
+    for (; place != first && place[-1].start > run.start; --place) *place = place[-1];
     *place = run;
   }
-  unsorted_ = 0;
+  sorted_ = std::min(count(), kSortedMax) & kSortedMax;
 }
 
 void CreditCounter::MakeRoom(Time now) {
   Mature(now);
   if (!full()) return;
-  if (2 * count_ < capacity()) {
-    std::copy(begin(), end(), runs_.get());
+  const std::uint32_t count = this->count();
+  if (2 * count < capacity()) {
+    std::copy(begin(), end(), Iterator(runs_.get() + capacity()));
   } else {
     const std::uint32_t capacity = std::max(kRunsAtFirst, 2 * this->capacity());
-    PERCS_CHECK(capacity > count_ && capacity <= kRunsMax);
+    PERCS_CHECK(capacity > count && capacity <= kRunsMax);
     auto more = std::make_unique<Run[]>(capacity);
-    std::copy(begin(), end(), more.get());
+    std::copy(begin(), end(), Iterator(more.get() + capacity));
     runs_ = std::move(more);
-    capacity_bits_ = static_cast<std::uint32_t>(std::countr_zero(capacity)) & 0x3f;
+    capacity_bits_ = static_cast<std::uint32_t>(std::countr_zero(capacity)) & 0x1f;
   }
-  first_ = 0;
+  room_ = capacity() - count;
+  end_ = capacity() & (kRunsMax | (kRunsMax - 1));
 }
 
 int CreditCounter::TakeAnnounced(Time t, Time spacing, int wanted) {
@@ -50,53 +54,54 @@ int CreditCounter::TakeAnnounced(Time t, Time spacing, int wanted) {
   while (taken < wanted) {
     // The known ones that may give any begin before this.
     const Time limit = t + wanted * spacing;
-    Run* earliest = begin();
-    while (earliest != end() && !earliest->known && earliest->start < limit) ++earliest;
-    if (earliest == end() || !earliest->known || earliest->start > t + taken * spacing) break;
-    const Run* other = earliest + 1;
-    while (other != end() && !other->known && other->start < limit) ++other;
-    const Time others = other != end() ? other->start : kNever;
+    const Iterator end = this->end();
+    Iterator earliest = begin();
+    while (earliest != end && !earliest->known && earliest->start < limit) ++earliest;
+    if (earliest == end || !earliest->known || earliest->start > t + taken * spacing) break;
+    Iterator other = earliest + 1;
+    while (other != end && !other->known && other->start < limit) ++other;
+    const Time others = other != end ? other->start : kNever;
     do {
       earliest->start += earliest->spacing;
       --earliest->count;
       ++taken;
     } while (taken < wanted && earliest->count > 0 && earliest->start <= others &&
              earliest->start <= t + taken * spacing);
-    Settle(earliest);
+    const bool over = earliest->count == 0;
+    if (over) {
+      for (; earliest != begin(); --earliest) *earliest = earliest[-1];
+    } else {
+      Settle(earliest);
+    }
+    Begin(end_ - (over ? 1 : 0));
   }
   return taken;
 }
 
-void CreditCounter::Mature(Time t) {
-  if (t < next_) return;
+void CreditCounter::MatureFirst(Time t) {
   Sort();
-  while (count_ > 0 && begin()->start <= t) {
-    Run& run = *begin();
-    int matured = run.count;
-    if (run.start + (run.count - 1) * run.spacing > t) {
-      matured = static_cast<int>((t - run.start) / run.spacing) + 1;
-      run.known = true;
+  Iterator run = begin();
+  const Iterator end = this->end();
+  int credits = credits_;
+  while (run != end && run->start <= t) {
+    if (run->start + (run->count - 1) * run->spacing <= t) {
+      credits += run->count;
+      ++run;
+      continue;
     }
-    credits_ += matured;
-    run.start += matured * run.spacing;
-    run.count = static_cast<std::uint16_t>(run.count - matured);
-    Settle(&run);
+    const int matured = static_cast<int>((t - run->start) / run->spacing) + 1;
+    credits += matured;
+    run->known = true;
+    run->start += matured * run->spacing;
+    run->count = static_cast<std::uint16_t>(run->count - matured);
+    Settle(run);
   }
+  credits_ = credits;
+  Begin(end_ - static_cast<std::uint32_t>(run - begin()));
 }
 
-void CreditCounter::Settle(Run* run) {
-  if (run->count == 0) {
-    for (; run != begin(); --run) *run = run[-1];
-    --count_;
-    if (count_ > 0) {
-      ++first_;
-    } else {
-      first_ = 0;
-    }
-  } else {
-    for (; run + 1 != end() && run[1].start < run->start; ++run) std::swap(run[0], run[1]);
-  }
-  Refresh();
+void CreditCounter::Settle(Iterator run) {
+  for (; run + 1 != end() && run[1].start < run->start; ++run) std::swap(run[0], run[1]);
 }
 
 }  // namespace percs

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 
 #include "emulator/base/check.h"
@@ -15,13 +16,13 @@ class CreditCounter {
   void Reset(int credits) {
     PERCS_CHECK(credits >= 0);
     credits_ = credits;
-    first_ = count_ = unsorted_ = 0;
-    next_ = kNever;
+    room_ = capacity();
+    Begin(room_);
   }
   // Link down: nothing of an older generation may ever count.
   void Drop(std::uint32_t generation);
   // There is no room for an announcement.
-  bool full() const { return std::uint32_t{first_} + count_ == capacity(); }
+  bool full() const { return room_ == 0; }
   // Counts what exists by now, and grows if that gives little room: the more are under way, the
   // less often they are looked at. `now` is not after any time that will be asked about.
   void MakeRoom(Time now);
@@ -29,10 +30,7 @@ class CreditCounter {
   void Announce(Time start, Time spacing, int count, std::uint32_t generation) {
     PERCS_CHECK(count > 0 && count <= kRunCreditsMax);
     PERCS_CHECK(!full());
-    *end() = {start, spacing, generation, static_cast<std::uint16_t>(count), false};
-    ++count_;
-    if (++unsorted_ == kUnsortedMax) [[unlikely]]
-      Sort();
+    runs_[--room_] = {start, spacing, generation, static_cast<std::uint16_t>(count), false};
     next_ = std::min(next_, start);
   }
   // Credits that exist, without those announced and not looked at since.
@@ -55,8 +53,8 @@ class CreditCounter {
   Time Next() const { return next_; }
   // Has the announced ones fetched into the cache.
   void Fetch() const {
-    __builtin_prefetch(begin());
-    __builtin_prefetch(end());
+    __builtin_prefetch(&*begin());
+    __builtin_prefetch(&*end());
   }
   // Everything that exists or is under way (for the check at the end of a run).
   int Total() const {
@@ -68,9 +66,9 @@ class CreditCounter {
  private:
   static constexpr std::uint32_t kRunsAtFirst = 2;  // in one cache line
   // More announcements than this are not a link's: faults change it far less often in a window.
-  static constexpr int kRunsBits = 19, kUnsortedBits = 32 - kRunsBits;
+  static constexpr int kRunsBits = 20, kSortedBits = 7;
   static constexpr std::uint32_t kRunsMax = 1u << (kRunsBits - 1);
-  static constexpr std::uint32_t kUnsortedMax = (1u << kUnsortedBits) - 1;
+  static constexpr std::uint32_t kSortedMax = (1u << kSortedBits) - 1;
   static constexpr int kRunCreditsMax = 0xffff;  // a buffer has 1,024 slots at most
   struct Run {
     Time start = 0, spacing = 0;
@@ -78,32 +76,44 @@ class CreditCounter {
     std::uint16_t count = 0;
     bool known = false;  // its first credit has arrived, which announced the others
   };
-  Run* begin() { return runs_.get() + first_; }
-  Run* end() { return begin() + count_; }
-  const Run* begin() const { return runs_.get() + first_; }
-  const Run* end() const { return begin() + count_; }
+  using Iterator = std::reverse_iterator<Run*>;
+  using ConstIterator = std::reverse_iterator<const Run*>;
+  Iterator begin() { return Iterator(runs_.get() + end_); }
+  Iterator end() { return Iterator(runs_.get() + room_); }
+  ConstIterator begin() const { return ConstIterator(runs_.get() + end_); }
+  ConstIterator end() const { return ConstIterator(runs_.get() + room_); }
   // TakeCertain when those counted are not enough.
   int TakeAnnounced(Time t, Time spacing, int wanted);
   // Counts the announced credits that exist at t.
-  void Mature(Time t);
+  void Mature(Time t) {
+    if (t >= next_) MatureFirst(t);
+  }
+  void MatureFirst(Time t);
   // Brings those announced since into the order of their starts: an announcement looks at no other
   // one, which is seldom in the cache.
   void Sort();
-  // Has taken credits of this run, which begins later now or is over. REQUIRES: they are in order.
-  void Settle(Run* run);
-  void Refresh() { next_ = count_ > 0 ? begin()->start : kNever; }
-
+  // The run begins later now: it goes behind those that begin earlier. REQUIRES: they are in order.
+  void Settle(Iterator run);
+  // Those from `end` on are over, the others are in order.
+  void Begin(std::uint32_t end) {
+    if (end == room_) end = room_ = capacity();
+    end_ = end & (kRunsMax | (kRunsMax - 1));
+    sorted_ = std::min(count(), kSortedMax) & kSortedMax;
+    next_ = count() > 0 ? begin()->start : kNever;
+  }
+  std::uint32_t count() const { return end_ - room_; }
   std::uint32_t capacity() const { return (1u << capacity_bits_) & ~1u; }
 
   // A large machine has three million of these: no byte more than needed.
-  std::unique_ptr<Run[]> runs_;  // those from first_ on, by their starts, but for the last
-                                 // `unsorted_`
+  // From room_ on, the last announced one first. Seen from the end, which is how begin() and end()
+  // see them, at least the first `sorted_` are in the order of their starts.
+  std::unique_ptr<Run[]> runs_;
   Time next_ = kNever;
   int credits_ = 0;
-  std::uint32_t first_ : kRunsBits = 0;
-  std::uint32_t capacity_bits_ : 6 = 0;  // 0: none yet
-  std::uint32_t count_ : kRunsBits = 0;  // with those that are not in order
-  std::uint32_t unsorted_ : kUnsortedBits = 0;
+  std::uint32_t room_ = 0;
+  std::uint32_t end_ : kRunsBits = 0;
+  std::uint32_t capacity_bits_ : 32 - kRunsBits - kSortedBits = 0;  // 0: none yet
+  std::uint32_t sorted_ : kSortedBits = 0;
 };
 
 }  // namespace percs

@@ -43,9 +43,9 @@ MUTATIONS = [Mutation(*m) for m in (
      "    ReturnCredits(buffer, start, f, slots);"),
     ("a credit that exists just in time is not counted on",
      "emulator/isr/credit_counter.cc",
-     "    if (earliest == end() || !earliest->known ||"
+     "    if (earliest == end || !earliest->known ||"
      " earliest->start > t + taken * spacing) break;",
-     "    if (earliest == end() || !earliest->known ||"
+     "    if (earliest == end || !earliest->known ||"
      " earliest->start >= t + taken * spacing) break;"),
     ("a packet never keeps its link after a split run",
      "emulator/isr/isr.cc",
