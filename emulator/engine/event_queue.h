@@ -69,14 +69,18 @@ class EventNodes {
   };
   Node& operator[](std::uint32_t index) { return nodes_[index]; }
   const Node& operator[](std::uint32_t index) const { return nodes_[index]; }
-  std::uint32_t Take() {
-    if (free_.empty()) [[unlikely]]
-      Grow();
-    const std::uint32_t index = free_.back();
-    free_.pop_back();
-    return index;
+  // None is left to take.
+  bool full() const { return free_count_ == 0; }
+  // REQUIRES: !full().
+  std::uint32_t Take() { return free_[--free_count_]; }
+  void Give(std::uint32_t index) { free_[free_count_++] = index; }
+  [[gnu::noinline]] void Grow() {
+    const std::size_t size = nodes_.size(), more = std::max<std::size_t>(size, 16);
+    PERCS_CHECK(size + more < kNil);
+    nodes_.resize(size + more);
+    free_.resize(size + more);
+    for (std::size_t i = size + more; i-- > size;) Give(static_cast<std::uint32_t>(i));
   }
-  void Give(std::uint32_t index) { free_.push_back(index); }
   // Sorts two lists into one, the first of which is in order already. The second one has its nodes
   // in the reverse order of their pushes, all of which were before those of the first.
   template <typename Later>
@@ -96,16 +100,10 @@ class EventNodes {
   }
 
  private:
-  [[gnu::noinline]] void Grow() {
-    const std::size_t size = nodes_.size(), more = std::max<std::size_t>(size, 16);
-    PERCS_CHECK(size + more < kNil);
-    nodes_.resize(size + more);
-    free_.reserve(size + more);
-    for (std::size_t i = size + more; i-- > size;) Give(static_cast<std::uint32_t>(i));
-  }
   std::vector<Node> nodes_;
   // Not a list through the nodes: the one to take is seldom in the cache.
   std::vector<std::uint32_t> free_;
+  std::size_t free_count_ = 0;
 };
 
 class EventQueue {
@@ -117,49 +115,32 @@ class EventQueue {
   Time next_time() const { return next_; }
   std::uint64_t next_key() const { return next_key_; }
 
+  // What is rare ends in a call, so that the rest saves no registers.
   void Push(Time time, EventKey key, std::uint64_t data) {
     const std::int64_t slot = time >> kShift;
-    if (static_cast<std::uint64_t>(slot - base_) >= kBuckets) {
-      PushHeap({time, key, data});
-      return;
-    }
-    const std::uint32_t index = nodes_->Take();
     EventNodes& nodes = *nodes_;
+    if (static_cast<std::uint64_t>(slot - base_) >= kBuckets || nodes.full()) [[unlikely]]
+      return PushRare({time, key, data});
+    const std::uint32_t index = nodes.Take();
     EventNodes::Node& node = nodes[index];
     node.event = {time, key, data};
     const std::uint32_t bucket = Bucket(slot);
     if (Earlier(time, key.value, next_, next_key_)) {
       SetNext({time, key, data});
-      next_in_heap_ = false;
+      state_ &= static_cast<std::uint8_t>(~kNextInHeap);
     }
-    if (heads_.empty()) [[unlikely]]
-      heads_.assign(kBuckets, kNil);
-    std::uint32_t* link = &heads_[bucket];
+    std::uint32_t& head = heads_[bucket];
     if (!Marked(bucket)) {  // asked first: the head of the bucket is seldom in the cache
       Mark(bucket);
       node.next = kNil;
-      *link = index;
+      head = index;
       if (slot < first_) BeginAt(slot);
       return;
     }
-    if (slot == first_ && sorted_) {
-      for (int passed = 0; *link != kNil; ++passed) {
-        EventNodes::Node& other = nodes[*link];
-        if (Earlier(time, key.value, other.event.time, other.event.key.value)) break;
-        if (passed == kManyPassed) [[unlikely]] {
-          sorted_ = false;
-          Unsort(bucket);
-          link = &heads_[bucket];
-          break;
-        }
-        link = &other.next;
-      }
-    } else if (slot == first_before_) [[unlikely]] {
-      first_before_ = kNever;
-      Unsort(bucket);
-    }
-    node.next = *link;
-    *link = index;
+    if (slot == first_ || slot == first_before_) [[unlikely]]
+      return PushFirst(slot, index);
+    node.next = head;
+    head = index;
   }
 
   // Calls f(event) for those before `end`, but for some that lie far ahead, in no order.
@@ -195,10 +176,9 @@ class EventQueue {
 
   // REQUIRES: !empty(). Inlined: the event stays in registers.
   [[gnu::always_inline]] Event Pop() {
-    if (next_in_heap_) return PopHeap();
+    if (state_ != 0) [[unlikely]]
+      return PopRare();
     base_ = first_;
-    if (!sorted_) [[unlikely]]
-      Sort();
     std::uint32_t& head = heads_[Bucket(first_)];
     const std::uint32_t index = head;
     EventNodes& nodes = *nodes_;
@@ -276,7 +256,7 @@ class EventQueue {
     if (heap_.empty()) return;
     const Event& first = heap_.front();
     if (Earlier(next_, next_key_, first.time, first.key.value)) return;
-    next_in_heap_ = true;
+    state_ |= kNextInHeap;
     SetNext(first);
   }
   template <typename F>
@@ -298,15 +278,23 @@ class EventQueue {
   // The first bucket is in the order of its events. The others have them in the reverse order of
   // their pushes, and a push there looks at none of them: they are seldom in the cache.
   void Sort() {
-    sorted_ = true;
     if (first_ == first_before_) {
       first_before_ = kNever;
       return;
     }
+    EventNodes& nodes = *nodes_;
     std::uint32_t& head = heads_[Bucket(first_)];
-    if ((*nodes_)[head].next != kNil) head = SortMany(head);
+    EventNodes::Node& last = nodes[head];
+    if (last.next == kNil) return;
+    EventNodes::Node& before = nodes[last.next];
+    if (before.next != kNil) {
+      head = SortMany(head);
+    } else if (!Later(before.event, last.event)) {
+      before.next = head;
+      head = std::exchange(last.next, kNil);
+    }
   }
-  std::uint32_t SortMany(std::uint32_t rest) {
+  [[gnu::noinline]] std::uint32_t SortMany(std::uint32_t rest) {
     EventNodes& nodes = *nodes_;
     std::uint32_t head = kNil;
     for (int sorted = 0; rest != kNil; ++sorted) {
@@ -323,13 +311,36 @@ class EventQueue {
     return head;
   }
   // An event was pushed into a bucket ahead of the first one.
-  void BeginAt(std::int64_t slot) {
-    if (first_ != kNever && sorted_) {
+  [[gnu::noinline]] void BeginAt(std::int64_t slot) {
+    if (first_ != kNever && (state_ & kUnsorted) == 0) {
       if (first_before_ != kNever) Unsort(Bucket(first_before_));
       first_before_ = first_;
     }
     first_ = slot;
-    sorted_ = true;
+    state_ &= static_cast<std::uint8_t>(~kUnsorted);
+  }
+  // The rest of pushing an event into one of the two buckets that may be in order.
+  [[gnu::noinline]] void PushFirst(std::int64_t slot, std::uint32_t index) {
+    EventNodes& nodes = *nodes_;
+    const Event& event = nodes[index].event;
+    const std::uint32_t bucket = Bucket(slot);
+    std::uint32_t* link = &heads_[bucket];
+    if (slot == first_before_) {
+      first_before_ = kNever;
+      Unsort(bucket);
+    } else if ((state_ & kUnsorted) == 0) {
+      for (int passed = 0; *link != kNil && !Later(nodes[*link].event, event); ++passed) {
+        if (passed == kManyPassed) [[unlikely]] {
+          state_ |= kUnsorted;
+          Unsort(bucket);
+          link = &heads_[bucket];
+          break;
+        }
+        link = &nodes[*link].next;
+      }
+    }
+    nodes[index].next = *link;
+    *link = index;
   }
   // As if each event of the bucket had been pushed after those ahead of it.
   void Unsort(std::uint32_t bucket) {
@@ -342,34 +353,54 @@ class EventQueue {
     }
     head = before;
   }
-  // Rare: what happens more than a turn of the wheel from now.
-  [[gnu::noinline]] void PushHeap(const Event& event) {
+  // Into the heap, if it happens more than a turn of the wheel from now.
+  [[gnu::noinline]] void PushRare(const Event& event) {
+    if (heads_.empty()) {
+      heads_.assign(kBuckets, kNil);
+      base_ = 0;
+    }
+    if (static_cast<std::uint64_t>((event.time >> kShift) - base_) < kBuckets) {
+      if (nodes_->full()) nodes_->Grow();
+      return Push(event.time, event.key, event.data);
+    }
     heap_.push_back(event);
     std::push_heap(heap_.begin(), heap_.end(), Later);
     heap_time_ = heap_.front().time;
     CompareHeap();
   }
-  [[gnu::noinline]] Event PopHeap() {
+  [[gnu::noinline]] Event PopRare() {
+    if ((state_ & kNextInHeap) == 0) {
+      SortCrowd();
+      return Pop();
+    }
     const Event event = heap_.front();
     std::pop_heap(heap_.begin(), heap_.end(), Later);
     heap_.pop_back();
     heap_time_ = heap_.empty() ? kNever : heap_.front().time;
     base_ = event.time >> kShift;
-    next_in_heap_ = false;
+    state_ &= static_cast<std::uint8_t>(~kNextInHeap);
     next_ = kNever;
     if (first_ != kNever) {
-      if (!sorted_) Sort();
+      if (state_ != 0) SortCrowd();
       SetNext((*nodes_)[heads_[Bucket(first_)]].event);
     }
     CompareHeap();
     return event;
   }
+  void SortCrowd() {
+    Sort();
+    state_ &= static_cast<std::uint8_t>(~kUnsorted);
+  }
 
   alignas(64) Time next_ = kNever;  // the earliest event
   std::uint64_t next_key_ = 0;
-  bool next_in_heap_ = false;
-  bool sorted_ = true;           // the first bucket is; a crowd only when its events leave
-  std::int64_t base_ = 0;        // bucket number (not yet modulo a turn) of the last event taken
+  // The earliest event is in the heap; the first bucket is not in order, which a crowd there is
+  // only when its events leave.
+  static constexpr std::uint8_t kNextInHeap = 1, kUnsorted = 2;
+  std::uint8_t state_ = 0;
+  // Bucket number (not yet modulo a turn) of the last event taken. The first push finds every event
+  // far from it, and makes the buckets.
+  std::int64_t base_ = -std::int64_t{kBuckets};
   std::int64_t first_ = kNever;  // bucket number of the earliest event in the wheel
   // Likewise of what was that before an earlier event came, while its bucket is in order, too.
   std::int64_t first_before_ = kNever;
