@@ -15,10 +15,10 @@ void CreditCounter::Drop(std::uint32_t generation) {
   Begin(end_);
 }
 
-void CreditCounter::Sort() {
+void CreditCounter::SortAnnounced() {
   const Iterator first = begin(), end = this->end();
-  for (Iterator next = first + sorted_; next != end; ++next) {
-    if (next == first || next[-1].start <= next->start) continue;
+  for (Iterator next = first + std::max(sorted_ + 0u, 1u); next != end; ++next) {
+    if (next[-1].start <= next->start) continue;
     const Run run = *next;
     Iterator place = next;
     for (; place != first && place[-1].start > run.start; --place) *place = place[-1];
@@ -61,10 +61,16 @@ int CreditCounter::TakeAnnounced(Time t, Time spacing, int wanted) {
     Iterator other = earliest + 1;
     while (other != end && !other->known && other->start < limit) ++other;
     const Time others = other != end ? other->start : kNever;
+    int count = 1;
+    if (earliest->spacing <= spacing) {  // once in time, always in time
+      count = std::min<int>(wanted - taken, earliest->count);
+      if (others < earliest->start + (count - 1) * earliest->spacing) count = 1;
+    }
     do {
-      earliest->start += earliest->spacing;
-      --earliest->count;
-      ++taken;
+      earliest->start += count * earliest->spacing;
+      earliest->count = static_cast<std::uint16_t>(earliest->count - count);
+      taken += count;
+      count = 1;
     } while (taken < wanted && earliest->count > 0 && earliest->start <= others &&
              earliest->start <= t + taken * spacing);
     const bool over = earliest->count == 0;

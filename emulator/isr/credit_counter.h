@@ -91,7 +91,10 @@ class CreditCounter {
   void MatureFirst(Time t);
   // Brings those announced since into the order of their starts: an announcement looks at no other
   // one, which is seldom in the cache.
-  void Sort();
+  void Sort() {
+    if (count() > 1 && sorted_ != count()) SortAnnounced();
+  }
+  void SortAnnounced();
   // The run begins later now: it goes behind those that begin earlier. REQUIRES: they are in order.
   void Settle(Iterator run);
   // Those from `end` on are over, the others are in order.
