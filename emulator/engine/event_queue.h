@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "emulator/base/check.h"
+#include "emulator/base/prefetch.h"
 #include "emulator/base/time.h"
 
 namespace percs {
@@ -155,23 +156,23 @@ class EventQueue {
   }
   // Has what that looks at fetched into the cache: first this, then the rest step by step.
   void FetchHeads(Time end) const {
-    ForEachBucketBefore(end, [this](std::uint32_t bucket) { __builtin_prefetch(&heads_[bucket]); });
+    ForEachBucketBefore(end, [this](std::uint32_t bucket) { FetchLine(&heads_[bucket]); });
   }
   void FetchFirsts(Time end) const {
-    ForEachBucketBefore(
-        end, [this](std::uint32_t bucket) { __builtin_prefetch(&(*nodes_)[heads_[bucket]]); });
+    ForEachBucketBefore(end,
+                        [this](std::uint32_t bucket) { FetchLine(&(*nodes_)[heads_[bucket]]); });
   }
   void FetchSeconds(Time end) const {
     ForEachBucketBefore(end, [this](std::uint32_t bucket) {
       const std::uint32_t second = (*nodes_)[heads_[bucket]].next;
-      if (second != kNil) __builtin_prefetch(&(*nodes_)[second]);
+      if (second != kNil) FetchLine(&(*nodes_)[second]);
     });
   }
   // Has what pushing an event looks at fetched into the cache.
   void Fetch() const {
-    __builtin_prefetch(this);
-    __builtin_prefetch(&occupied_[0]);
-    __builtin_prefetch(&occupied_[kBuckets / 128]);
+    FetchLine(this);
+    FetchLine(&occupied_[0]);
+    FetchLine(&occupied_[kBuckets / 128]);
   }
 
   // REQUIRES: !empty(). Inlined: the event stays in registers.
@@ -227,8 +228,8 @@ class EventQueue {
   // handled.
   void SetNextFetched(const Event& event) {
     SetNext(event);
-    __builtin_prefetch(event.object<const char>());
-    __builtin_prefetch(event.object<const char>() + 64);
+    FetchLine(event.object<const char>());
+    FetchLine(event.object<const char>() + 64);
   }
   // Bucket `first_` has become empty: finds the next one, cyclically; every wheel event lies within
   // one turn. False if the wheel is empty.

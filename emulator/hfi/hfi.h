@@ -7,6 +7,7 @@
 #include <bit>
 #include <vector>
 
+#include "emulator/base/prefetch.h"
 #include "emulator/base/ring.h"
 #include "emulator/chip/node_context.h"
 #include "emulator/isr/isr.h"
@@ -54,7 +55,7 @@ class Hfi final : public IsrListener {
       isr_->FetchQueue(in, out);
       isr_->Fetch(out);
     } else if (const Packet* last = isr_->Queue(in, out).waiting.tail) {
-      __builtin_prefetch(last);
+      FetchLine(last);
     }
   }
   std::size_t backlog() const { return backlog_; }

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "emulator/base/check.h"
+#include "emulator/base/prefetch.h"
 #include "emulator/base/time.h"
 
 namespace percs {
@@ -53,8 +54,8 @@ class CreditCounter {
   Time Next() const { return next_; }
   // Has the announced ones fetched into the cache.
   void Fetch() const {
-    __builtin_prefetch(&*begin());
-    __builtin_prefetch(&*end());
+    FetchLine(&*begin());
+    FetchLine(&*end());
   }
   // Everything that exists or is under way (for the check at the end of a run).
   int Total() const {

@@ -1,6 +1,7 @@
 // What an event will look at is fetched into the cache before its time: in a large machine hardly
 // anything is there otherwise, and one miss after the other takes longer than the work. Nothing
 // here changes any state.
+#include "emulator/base/prefetch.h"
 #include "emulator/isr/isr.h"
 
 namespace percs {
@@ -8,8 +9,8 @@ namespace percs {
 void Isr::FetchArrival(const Coming& coming) {
   const Packet& p = *coming.packet;
   if (IsHfi(p.in)) return FetchQueue(p.in, p.out);
-  __builtin_prefetch(&outputs_[p.in]);
-  __builtin_prefetch(&LinkBuffer(p.in, p.in_vc));
+  FetchLine(&outputs_[p.in]);
+  FetchLine(&LinkBuffer(p.in, p.in_vc));
   if (p.segment.first == 0) router_.FetchGuess(p.header.destination, p.in);
 }
 
@@ -21,7 +22,7 @@ void Isr::FetchDeparture(Coming* coming) const {
   } else {
     const OutputPort& back = outputs_[p.in];  // credits go back over its link
     if (back.local) {
-      __builtin_prefetch(back.local);
+      FetchLine(back.local);
       back.local->Fetch(back.peer_port, p.in_vc);
     }
     if (p.segment.first != 0) return;

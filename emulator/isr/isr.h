@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "emulator/base/prefetch.h"
 #include "emulator/chip/node_context.h"
 #include "emulator/isr/input_buffer.h"
 #include "emulator/isr/link_level.h"
@@ -139,28 +140,22 @@ class Isr {
   }
   void ReturnEjectionCredits(PortId port, int flits);  // slots of the HFI's buffer are free (B.6)
 
-  // Has what the next event will look at fetched into the cache while this one is handled.
-  void FetchFor(EventKey next) const {
-    if (next.event_class() != EventClass::kFlit || next.port() >= kLinkPorts) return;
-    __builtin_prefetch(&link_buffers_[static_cast<std::size_t>(next.port() * kMaxVcs + next.vc())]);
-    __builtin_prefetch(&outputs_[static_cast<std::size_t>(next.port())]);
-  }
   // Has a queue fetched into the cache that a packet is about to join: they are many, and seldom
   // used.
-  void FetchQueue(PortId hfi_port, PortId output) { __builtin_prefetch(&Queue(hfi_port, output)); }
+  void FetchQueue(PortId hfi_port, PortId output) { FetchLine(&Queue(hfi_port, output)); }
   // Has an output fetched into the cache that a packet is about to want.
   void Fetch(PortId output, VcId vc = 0) const {
-    __builtin_prefetch(&outputs_[output]);
-    __builtin_prefetch(&outputs_[output].unfinished);
-    __builtin_prefetch(&outputs_[output].vc[vc]);
+    FetchLine(&outputs_[output]);
+    FetchLine(&outputs_[output].unfinished);
+    FetchLine(&outputs_[output].vc[vc]);
   }
   // Likewise what a commitment there looks at beside it. Both read the output.
   void FetchCredits(PortId output, VcId vc) const {
     const OutputPort& out = outputs_[output];
     const CreditCounter& credits = out.vc[vc].credits;
     credits.Fetch();
-    if (out.requested_vcs != 0) __builtin_prefetch(&out.requesters[2]);
-    if (credits.full()) __builtin_prefetch(&context_.now);
+    if (out.requested_vcs != 0) FetchLine(&out.requesters[2]);
+    if (credits.full()) FetchLine(&context_.now);
   }
   void FetchPeer(PortId output) const {
     if (outputs_[output].local) outputs_[output].queue->Fetch();

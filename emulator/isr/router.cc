@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "emulator/base/prefetch.h"
+
 namespace percs {
 
 void Router::Install(std::shared_ptr<const HubTables> tables, Epoch epoch) {
@@ -151,8 +153,8 @@ PortId Router::Guess(NodeId destination, PortId in) const {
 void Router::FetchGuess(NodeId destination, PortId in) const {
   if (destination >= forwards_from_) return;
   const TablePlace place = DirectPlace(destination, in);
-  __builtin_prefetch(&Direct(place));
-  __builtin_prefetch(PointerIfMade(place));
+  FetchLine(&Direct(place));
+  FetchLine(PointerIfMade(place));
 }
 
 PortId Router::Candidate(PortMask mask, std::uint8_t pointer) {

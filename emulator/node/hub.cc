@@ -78,13 +78,11 @@ void Hub::RunForeground(Time end) {
   for (Time now = next_instant(); now < end; now = next_instant()) {
     context_.now = now;
     while (queue.next_time() == now && queue.next_key() < kHfiKeys) {
-      const Event event = queue.Pop();
-      isr_.FetchFor(EventKey(queue.next_key()));
-      Dispatch(event);
+      Dispatch(queue.Pop());
     }
     if (isr_.dirty()) isr_.Arbitrate();
     if (hfi_.next_time() == now) hfi_.OnW();
-    while (queue.next_time() == now) DispatchTimer(queue.Pop());
+    if (queue.next_time() == now) DispatchTimers();
     while (timer_at_ == now) {
       timer_at_ = kNever;
       workload_->OnTimer(timer_token_);
@@ -109,18 +107,21 @@ void Hub::RunBackground(Time end) {
 
 void Hub::Dispatch(const Event& event) {
   const PortId port = static_cast<PortId>(event.key.port());
+  if (event.key.event_class() != EventClass::kFlit) return DispatchOther(event);
+  if (IsHfi(port)) {
+    hfi_.OnInjected(port, event.object<Packet>());
+  } else if (event.key.detail() == static_cast<std::uint64_t>(FlitEvent::kRun)) {
+    isr_.OnRun(event.object<Packet>());
+  } else if (event.key.detail() == static_cast<std::uint64_t>(FlitEvent::kService)) {
+    isr_.OnServiceRun(event.object<Packet>());
+  } else {
+    isr_.OnMarkEvent(event.object<PoisonMark>());
+  }
+}
+
+void Hub::DispatchOther(Event event) {
+  const PortId port = static_cast<PortId>(event.key.port());
   switch (event.key.event_class()) {
-    case EventClass::kFlit:
-      if (IsHfi(port)) {
-        hfi_.OnInjected(port, event.object<Packet>());
-      } else if (event.key.detail() == static_cast<std::uint64_t>(FlitEvent::kRun)) {
-        isr_.OnRun(event.object<Packet>());
-      } else if (event.key.detail() == static_cast<std::uint64_t>(FlitEvent::kService)) {
-        isr_.OnServiceRun(event.object<Packet>());
-      } else {
-        isr_.OnMarkEvent(event.object<PoisonMark>());
-      }
-      return;
     case EventClass::kCredit:
       if (event.key.vc() == kServiceVc) [[unlikely]] {
         isr_.OnServiceCredits(port, static_cast<std::uint32_t>(event.key.detail()),
@@ -154,11 +155,16 @@ void Hub::Dispatch(const Event& event) {
     case EventClass::kLink:
       OnControl(event.object<ControlItem>());
       return;
+    case EventClass::kFlit:
     case EventClass::kArbitration:
     case EventClass::kHfi:
       break;
   }
   PERCS_CHECK(false);
+}
+
+void Hub::DispatchTimers() {
+  while (context_.queue.next_time() == context_.now) DispatchTimer(context_.queue.Pop());
 }
 
 void Hub::DispatchTimer(const Event& event) {

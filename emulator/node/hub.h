@@ -165,6 +165,9 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   }
   void RunBackground(Time end);
   [[gnu::always_inline]] inline void Dispatch(const Event& event);
+  [[gnu::noinline]] void DispatchOther(Event event);
+  // Of this instant.
+  [[gnu::noinline]] void DispatchTimers();
   inline void DispatchTimer(const Event& event);
   void OnControl(ControlItem* item);
   void OnOutside(OutsideOperation* outside);

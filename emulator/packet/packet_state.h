@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "emulator/base/prefetch.h"
 #include "emulator/packet/packet.h"
 
 namespace percs {
@@ -76,8 +77,8 @@ struct alignas(64) Packet {
 
 // Has the two lines of a packet fetched that will be needed soon.
 inline void FetchPacket(const Packet* p) {
-  __builtin_prefetch(p);
-  __builtin_prefetch(&p->header);
+  FetchLine(p);
+  FetchLine(&p->header);
 }
 
 }  // namespace percs

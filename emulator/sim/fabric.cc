@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "emulator/base/check.h"
+#include "emulator/base/prefetch.h"
 #include "emulator/collectives/trees.h"
 #include "emulator/management/network_manager.h"
 #include "emulator/sim/check_scenario.h"
@@ -328,7 +329,7 @@ absl::Status Fabric::UseCau(NodeId node, Time at, std::function<void(CauPort& ca
 Time Fabric::event_time(NodeId node) const { return hubs_[node]->context().now; }
 
 void Fabric::Apply(Outbox& box) {
-  for (std::size_t i = 0; i < box.credits.size(); i += 2) __builtin_prefetch(&box.credits[i]);
+  for (std::size_t i = 0; i < box.credits.size(); i += 2) FetchLine(&box.credits[i]);
   ApplyPackets(box.packets);
   for (FlitRun& run : box.flits) hubs_[run.node]->isr().ReceiveFlits(std::move(run));
   for (const CreditRun& run : box.credits) hubs_[run.node]->isr().ReceiveCredits(run);
@@ -342,7 +343,7 @@ void Fabric::ApplyPackets(const std::vector<PacketRun>& packets) {
   constexpr std::size_t kLead = 6;
   const bool many = shards_[0].work.fetches;
   for (std::size_t i = 0; i < packets.size(); ++i) {
-    if (i + 2 * kLead < packets.size()) __builtin_prefetch(&packets[i + 2 * kLead]);
+    if (i + 2 * kLead < packets.size()) FetchLine(&packets[i + 2 * kLead]);
     if (many && i + kLead < packets.size()) {
       hubs_[packets[i + kLead].node]->context().queue.Fetch();
     } else if (!many) {
