@@ -199,6 +199,7 @@ void Controller::PutNews() {
   if (!fabric_kept_) store_.PutFabric(membership_.fabric(), membership_.places());
   PutMembers();
   if (begun_ && run_) store_.PutRun(run_->number(), run_->scenario().name, *begun_);
+  for (const EndedRun& run : ended_runs_) store_.EndRun(run.number, run.result);
   if (run_ && !run_->ended()) {
     const ManagerLog& log = run_->manager_log();
     std::uint64_t number = log.steps() - log.new_steps().size();
@@ -208,7 +209,6 @@ void Controller::PutNews() {
     run_->Save(&saved);
     store_.PutSaved(saved);
   }
-  for (const EndedRun& run : ended_runs_) store_.EndRun(run.number, run.result);
 }
 
 void Controller::PutMembers() {
@@ -218,7 +218,7 @@ void Controller::PutMembers() {
     if (places_changed_.contains(place) || (member != nullptr && member->session().changed()))
       places.push_back(place);
   }
-  if (places.size() == membership_.places()) store_.RemoveMembers();
+  if (places.size() == membership_.places()) store_.PackMembers();
   for (const std::uint32_t place : places) {
     const Member* member = membership_.member(place);
     if (member == nullptr) {

@@ -6,6 +6,6 @@
 
 namespace percs {
 
-inline constexpr std::uint32_t kStateFormat = 2;
+inline constexpr std::uint32_t kStateFormat = 3;
 
 }  // namespace percs

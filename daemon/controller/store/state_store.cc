@@ -11,18 +11,37 @@ namespace {
 // Other connections only read; the controller is the only writer.
 constexpr int kBusyMilliseconds = 2'000;
 constexpr char kGoingOn[] = "going_on";
+constexpr std::uint64_t kPackedEach = 64;
 
-// Progress is kept with every window, and a row is written as a whole: so it is not beside the
-// request, which may be large.
+// As text in `meta`.
+std::uint32_t Number(const std::string& text) {
+  return static_cast<std::uint32_t>(std::strtoul(text.c_str(), nullptr, 10));
+}
+
+// What changes with every window is in one table, without the request, which may be large: SQLite
+// writes whole pages, and few daemons and the progress of the run share one. `place` is that of a
+// daemon, or -1 for the progress of the run.
 constexpr char kTables[] = R"sql(
 CREATE TABLE IF NOT EXISTS meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS member(place INTEGER PRIMARY KEY, state BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS current(place INTEGER PRIMARY KEY, state BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS run(number INTEGER PRIMARY KEY, name TEXT NOT NULL, state TEXT NOT NULL,
                                request BLOB, result BLOB, code INTEGER, error TEXT);
-CREATE TABLE IF NOT EXISTS progress(run INTEGER PRIMARY KEY, saved BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS step(
   run INTEGER, number INTEGER, step BLOB NOT NULL, PRIMARY KEY(run, number))
   WITHOUT ROWID;
+)sql";
+
+// Formats 1 and 2 had two tables for it; in format 1, only a run that has ended can be read.
+constexpr std::uint32_t kFormatWithTwoTables = 2;
+constexpr char kJoinTables[] = R"sql(
+BEGIN IMMEDIATE;
+CREATE TABLE IF NOT EXISTS member(place INTEGER PRIMARY KEY, state BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS progress(run INTEGER PRIMARY KEY, saved BLOB NOT NULL);
+INSERT OR REPLACE INTO current SELECT place, state FROM member;
+INSERT OR REPLACE INTO current SELECT -1, saved FROM progress ORDER BY run;
+DROP TABLE member;
+DROP TABLE progress;
+COMMIT;
 )sql";
 
 }  // namespace
@@ -145,6 +164,9 @@ absl::Status StateStore::Open(const std::string& folder) {
 absl::Status StateStore::CreateTables() {
   if (absl::Status status = Run(kTables); !status.ok()) return status;
   if (absl::Status status = CheckVersions(); !status.ok()) return status;
+  if (const auto format = Meta("format"); format && Number(*format) <= kFormatWithTwoTables) {
+    if (absl::Status status = Run(kJoinTables); !status.ok()) return status;
+  }
   Begin(Survives::kMachine);
   PutMeta("format", fmt::format("{}", kStateFormat));
   PutMeta("wire", fmt::format("{}", kWireVersion));
@@ -162,7 +184,7 @@ std::optional<std::string> StateStore::Meta(const std::string& key) {
 absl::Status StateStore::CheckVersions() {
   const auto format = Meta("format");
   if (!format) return absl::OkStatus();
-  if (std::strtoul(format->c_str(), nullptr, 10) > kStateFormat) {
+  if (Number(*format) > kStateFormat) {
     return absl::FailedPreconditionError(
         fmt::format("{} has format {}, and this software reads formats up to {}", path_, *format,
                     kStateFormat));
@@ -184,12 +206,11 @@ absl::Status StateStore::CheckVersions() {
 absl::StatusOr<KeptState> StateStore::Load() {
   KeptState state;
   state.fabric = std::strtoull(Meta("fabric").value_or("0").c_str(), nullptr, 16);
-  state.places =
-      static_cast<std::uint32_t>(std::strtoul(Meta("places").value_or("0").c_str(), nullptr, 10));
+  state.places = Number(Meta("places").value_or("0"));
   const auto damaged = [this](const char* what) {
     return Check(SQLITE_CORRUPT, fmt::format("reading a {}", what));
   };
-  Statement members(this, "SELECT place, state FROM member ORDER BY place");
+  Statement members(this, "SELECT place, state FROM current WHERE place >= 0 ORDER BY place");
   while (members.Step()) {
     v1::SavedMember member;
     if (!member.ParseFromString(members.At(1)) || members.NumberAt(0) >= state.places)
@@ -213,8 +234,8 @@ absl::StatusOr<KeptState> StateStore::Load() {
 absl::Status StateStore::LoadRuns(KeptState* state) {
   Statement runs(
       this,
-      "SELECT number, name, state, request, progress.saved, result, code, error FROM run "
-      "LEFT JOIN progress ON progress.run = number ORDER BY number");
+      "SELECT number, name, run.state, request, current.state, result, code, error FROM run "
+      "LEFT JOIN current ON current.place = -1 ORDER BY number");
   while (runs.Step()) {
     KeptRun& run = state->runs.emplace_back();
     run.number = runs.NumberAt(0);
@@ -226,6 +247,7 @@ absl::Status StateStore::LoadRuns(KeptState* state) {
         !run.result.ParseFromString(runs.At(5))) {
       return Check(SQLITE_CORRUPT, fmt::format("reading run {}", run.number));
     }
+    if (run.saved.number() != run.number) run.saved.Clear();
   }
   return Check(runs.code(), "reading runs");
 }
@@ -261,16 +283,16 @@ void StateStore::PutFabric(std::uint64_t fabric, std::uint32_t places) {
 }
 
 void StateStore::PutMember(std::uint32_t place, const v1::SavedMember& member) {
-  Put("INSERT OR REPLACE INTO member VALUES(?, ?)",
+  Put("INSERT OR REPLACE INTO current VALUES(?, ?)",
       [&](Statement& s) { s.Number(place).Bytes(member); });
 }
 
 void StateStore::RemoveMember(std::uint32_t place) {
-  Put("DELETE FROM member WHERE place = ?", [&](Statement& s) { s.Number(place); });
+  Put("DELETE FROM current WHERE place = ?", [&](Statement& s) { s.Number(place); });
 }
 
-void StateStore::RemoveMembers() {
-  Put("DELETE FROM member", [](Statement&) {});
+void StateStore::PackMembers() {
+  if (packs_++ % kPackedEach == 0) Put("DELETE FROM current WHERE place >= 0", [](Statement&) {});
 }
 
 void StateStore::PutRun(std::uint64_t number, const std::string& name,
@@ -280,8 +302,7 @@ void StateStore::PutRun(std::uint64_t number, const std::string& name,
 }
 
 void StateStore::PutSaved(const v1::SavedRun& saved) {
-  Put("INSERT OR REPLACE INTO progress VALUES(?, ?)",
-      [&](Statement& s) { s.Number(saved.number()).Bytes(saved); });
+  Put("INSERT OR REPLACE INTO current VALUES(-1, ?)", [&](Statement& s) { s.Bytes(saved); });
 }
 
 void StateStore::PutStep(std::uint64_t run, std::uint64_t number, const v1::ManagerStep& step) {
@@ -291,7 +312,7 @@ void StateStore::PutStep(std::uint64_t run, std::uint64_t number, const v1::Mana
 
 void StateStore::EndRun(std::uint64_t number, const absl::StatusOr<v1::GetResultReply>& result) {
   Put("DELETE FROM step WHERE run = ?", [&](Statement& s) { s.Number(number); });
-  Put("DELETE FROM progress WHERE run = ?", [&](Statement& s) { s.Number(number); });
+  Put("DELETE FROM current WHERE place = -1", [](Statement&) {});
   Put("UPDATE run SET state = ?, request = NULL, result = ?, code = ?, error = ? WHERE number = ?",
       [&](Statement& s) {
         s.Text(result.ok() ? "finished" : "failed")

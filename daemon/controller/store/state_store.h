@@ -77,13 +77,13 @@ class StateStore {
   void PutFabric(std::uint64_t fabric, std::uint32_t places);
   void PutMember(std::uint32_t place, const v1::SavedMember& member);
   void RemoveMember(std::uint32_t place);
-  // Before all are put: rows that were large before, as of a daemon that is told its tables, share
-  // pages again. SQLite writes whole pages, and does not join them itself.
-  void RemoveMembers();
+  // Before all are put: now and then, rows that were large before, as of a daemon that is told its
+  // tables, get to share pages again. SQLite writes whole pages, and does not join them itself.
+  void PackMembers();
   void PutRun(std::uint64_t number, const std::string& name, const v1::ApplyRequest& request);
   void PutSaved(const v1::SavedRun& saved);
   void PutStep(std::uint64_t run, std::uint64_t number, const v1::ManagerStep& step);
-  // Deletes what only a run in progress needs.
+  // Deletes what only a run in progress needs. What the next one needs is put after it.
   void EndRun(std::uint64_t number, const absl::StatusOr<v1::GetResultReply>& result);
   absl::Status Commit();
 
@@ -104,6 +104,7 @@ class StateStore {
   std::map<std::string_view, sqlite3_stmt*> statements_;  // by their texts, which are literals
   absl::Status trouble_;                                  // of the transaction
   Survives survives_ = Survives::kMachine;
+  std::uint64_t packs_ = 0;  // calls of PackMembers
 };
 
 }  // namespace percs

@@ -86,7 +86,7 @@ TEST_F(StateStoreTest, SmallRowsOfDaemonsSharePagesAfterLargeOnes) {
   ASSERT_TRUE(store.Open(folder_).ok());
   const auto put = [&](std::size_t bytes) {
     store.Begin(Survives::kProcess);
-    store.RemoveMembers();
+    store.PackMembers();
     for (std::uint32_t place = 0; place < kDaemons; ++place) {
       v1::SavedMember member;
       member.mutable_joined()->set_name(std::string(bytes, 'x'));
@@ -96,7 +96,7 @@ TEST_F(StateStoreTest, SmallRowsOfDaemonsSharePagesAfterLargeOnes) {
     EXPECT_TRUE(store.Commit().ok());
   };
   put(3000);
-  put(10);
+  for (int i = 0; i < 64; ++i) put(10);
   EXPECT_EQ(store.Load()->members.size(), kDaemons);
   store.Close();
   EXPECT_LT(PagesInUse(), 10) << "tables, their names and one page of daemons";
@@ -185,11 +185,11 @@ TEST_F(StateStoreTest, OtherVersionsAreRefusedWhereTheyMatter) {
               HasSubstr("run 3 is in progress, started by model 0; this software has model"));
   Execute("UPDATE run SET state = 'finished'");
   EXPECT_TRUE(OpenAndLoad().ok()) << "nothing to go on with";
-  Execute("UPDATE meta SET value = '3' WHERE key = 'format'");
+  Execute("UPDATE meta SET value = '4' WHERE key = 'format'");
   const absl::Status status = OpenAndLoad();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr("has format 3, and this software reads formats up to 2"));
+              HasSubstr("has format 4, and this software reads formats up to 3"));
 }
 
 TEST_F(StateStoreTest, DatabasesOfEarlierFormatsAreRead) {
@@ -218,6 +218,49 @@ TEST_F(StateStoreTest, DatabasesOfEarlierFormatsAreRead) {
   ASSERT_TRUE(next.ok()) << next.status();
   ASSERT_EQ(next->runs.size(), 2u);
   EXPECT_EQ(next->runs[1].saved.recoveries(), 5u);
+}
+
+// Of format 2, whose members and progress had tables of their own.
+TEST_F(StateStoreTest, ARunInProgressOfTheFormatBeforeGoesOn) {
+  Write();
+  Execute(
+      "UPDATE meta SET value = '2' WHERE key = 'format';"
+      "CREATE TABLE member(place INTEGER PRIMARY KEY, state BLOB NOT NULL);"
+      "CREATE TABLE progress(run INTEGER PRIMARY KEY, saved BLOB NOT NULL);"
+      "INSERT INTO member SELECT * FROM current WHERE place >= 0;"
+      "INSERT INTO progress SELECT 3, state FROM current WHERE place = -1;"
+      "DROP TABLE current");
+  for (const char* time : {"taken over", "read again"}) {
+    StateStore store;
+    ASSERT_TRUE(store.Open(folder_).ok()) << time;
+    const auto state = store.Load();
+    ASSERT_TRUE(state.ok()) << time << ": " << state.status();
+    ASSERT_EQ(state->members.size(), 1u) << time;
+    EXPECT_EQ(state->members[0].first, 1u) << time;
+    EXPECT_EQ(state->members[0].second.sent(), 4u) << time;
+    ASSERT_EQ(state->runs.size(), 1u) << time;
+    EXPECT_EQ(state->runs[0].saved.number(), 3u) << time;
+  }
+  Execute("INSERT INTO current VALUES(0, x'')");
+  EXPECT_EQ(OpenAndLoad(), absl::OkStatus()) << "it is of the newest format now";
+}
+
+TEST_F(StateStoreTest, TheEndOfARunLeavesTheProgressOfTheNext) {
+  Write();
+  StateStore store;
+  ASSERT_TRUE(store.Open(folder_).ok());
+  store.Begin(Survives::kProcess);
+  store.PutRun(4, "next", v1::ApplyRequest());
+  store.EndRun(3, absl::UnavailableError("gone"));
+  v1::SavedRun saved;
+  saved.set_number(4);
+  store.PutSaved(saved);
+  ASSERT_TRUE(store.Commit().ok());
+  const auto state = store.Load();
+  ASSERT_TRUE(state.ok()) << state.status();
+  ASSERT_EQ(state->runs.size(), 2u);
+  EXPECT_EQ(state->runs[0].saved.number(), 0u);
+  EXPECT_EQ(state->runs[1].saved.number(), 4u);
 }
 
 TEST_F(StateStoreTest, AFullDiskKeepsNothingAndTheSameCanBeTriedAgain) {
