@@ -41,7 +41,7 @@ bool Hfi::Send(Packet* p, bool verified, const RouteSetting& route) {
   }
   Port& port = ports_[static_cast<std::size_t>(in - kHfiFirst)];
   if (context_.work->fetches) {
-    isr_->FetchCredits(out, p->out_vc);
+    isr_->FetchCredits(out, p->out_vc, header.flits);
     isr_->FetchPeer(out);
   }
   isr_->Queue(in, out).waiting.Push(p);

@@ -52,10 +52,17 @@ class CreditCounter {
   // Time of the next credit that does not exist yet, kNever if none is announced or under way.
   // REQUIRES: !Any(t).
   Time Next() const { return next_; }
-  // Has the announced ones fetched into the cache.
-  void Fetch() const {
-    FetchLine(&*begin());
-    FetchLine(&*end());
+  // Has the place of the next announcement fetched into the cache.
+  void FetchNext() const { FetchLine(runs_.get() + room_ - (full() ? 0 : 1)); }
+  // Has what TakeCertain will look at fetched into the cache.
+  void FetchFor(int wanted) const {
+    if (credits_ >= wanted) return;
+    constexpr std::ptrdiff_t kRunsPerLine = 2, kLinesMax = 5;
+    const Run* const first = runs_.get() + room_;
+    const Run* const end = runs_.get() + end_;
+    const Run* const last = first + std::min(end - first, kLinesMax * kRunsPerLine);
+    for (const Run* run = first; run < last; run += kRunsPerLine) FetchLine(run);
+    FetchLine(count() > 0 ? end - 1 : end);
   }
   // Everything that exists or is under way (for the check at the end of a run).
   int Total() const {

@@ -42,9 +42,9 @@ void Isr::FetchCredits(const Coming& coming) const {
   const Packet& p = *coming.packet;
   if (!IsHfi(p.in)) {
     const OutputPort& back = outputs_[p.in];
-    if (back.local) back.local->FetchCredits(back.peer_port, p.in_vc);
+    if (back.local) back.local->FetchReturn(back.peer_port, p.in_vc);
   }
-  if (coming.out < kQueueOutputs) FetchCredits(coming.out, coming.out_vc);
+  if (coming.out < kQueueOutputs) FetchCredits(coming.out, coming.out_vc, p.header.flits);
 }
 
 }  // namespace percs

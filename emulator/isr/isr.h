@@ -150,11 +150,15 @@ class Isr {
     FetchLine(&outputs_[output].vc[vc]);
   }
   // Likewise what a commitment there looks at beside it. Both read the output.
-  void FetchCredits(PortId output, VcId vc) const {
+  void FetchCredits(PortId output, VcId vc, int wanted) const {
     const OutputPort& out = outputs_[output];
-    const CreditCounter& credits = out.vc[vc].credits;
-    credits.Fetch();
+    out.vc[vc].credits.FetchFor(wanted);
     if (out.requested_vcs != 0) FetchLine(&out.requesters[2]);
+  }
+  // Likewise what credits that come back to it look at.
+  void FetchReturn(PortId output, VcId vc) const {
+    const CreditCounter& credits = outputs_[output].vc[vc].credits;
+    credits.FetchNext();
     if (credits.full()) FetchLine(&context_.now);
   }
   void FetchPeer(PortId output) const {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "emulator/base/prefetch.h"
-
 namespace percs {
 
 void Router::Install(std::shared_ptr<const HubTables> tables, Epoch epoch) {
@@ -130,13 +128,14 @@ std::uint8_t& Router::Pointer(const TablePlace& place) {
   if (std::uint8_t* const pointer = PointerIfMade(place)) return *pointer;
   std::unique_ptr<Pointers>& all = pointers_[static_cast<std::size_t>(place.kind)];
   if (!all) all = std::make_unique<Pointers>();
-  (*all)[place.port].resize(static_cast<std::size_t>(context_.topology->supernodes()));
+  (*all)[place.port] =
+      std::make_unique<std::uint8_t[]>(static_cast<std::size_t>(context_.topology->supernodes()));
   return *PointerIfMade(place);
 }
 
 std::uint8_t* Router::PointerIfMade(const TablePlace& place) const {
   const std::unique_ptr<Pointers>& all = pointers_[static_cast<std::size_t>(place.kind)];
-  if (!all || (*all)[place.port].empty()) return nullptr;
+  if (!all || !(*all)[place.port]) return nullptr;
   return &(*all)[place.port][place.intra ? static_cast<std::size_t>(own_supernode()) : place.index];
 }
 

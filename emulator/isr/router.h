@@ -12,6 +12,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "emulator/base/check.h"
+#include "emulator/base/prefetch.h"
 #include "emulator/base/random.h"
 #include "emulator/chip/node_context.h"
 #include "emulator/packet/packet_state.h"
@@ -77,6 +78,11 @@ class Router {
   PortId Guess(NodeId destination, PortId in) const;
   // Has what such a guess reads fetched into the cache.
   void FetchGuess(NodeId destination, PortId in) const;
+  // Has what that looks at first fetched into the cache.
+  void FetchPointers(PortId in) const {
+    const auto& all = pointers_[static_cast<std::size_t>(TableKind::kDirect)];
+    if (all) FetchLine(&(*all)[in]);
+  }
   // The same at the source, after choosing the packet's mode and middle supernode.
   PortId RouteFromSource(PacketHeader& header, PortId in, const RouteSetting& setting,
                          const QueuedFlits& queued) {
@@ -104,7 +110,8 @@ class Router {
     bool reported = false;
   };
   // Round robin: what was chosen last + 1, by supernode; made when first needed.
-  using Pointers = std::array<std::vector<std::uint8_t>, kPorts>;
+  // By input and supernode; the first are made with the first packet that needs one.
+  using Pointers = std::array<std::unique_ptr<std::uint8_t[]>, kPorts>;
   struct MiddleChoice {
     explicit MiddleChoice(RandomStream random) : random(random) {}
     RandomStream random;

@@ -65,16 +65,15 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   // Without what only keeps the clock or tells of congestion.
   Time next_foreground() const { return std::min(next_instant(), hfi_.next_delivery()); }
 
-  // Calls f(packet) for packets that arrive or have been injected before `end`, as far as that is
-  // known.
+  // Calls f(port, packet) for packets that arrive or have been injected there before `end`, as far
+  // as that is known.
   template <typename F>
   void ForEachComing(Time end, F&& f) const {
     context_.queue.ForEachBefore(end, [&f](const Event& event) {
       if (event.key.event_class() != EventClass::kFlit) return;
-      if (IsHfi(static_cast<PortId>(event.key.port())) ||
-          event.key.detail() == static_cast<std::uint64_t>(FlitEvent::kRun)) {
-        f(event.object<const Packet>());
-      }
+      const PortId port = static_cast<PortId>(event.key.port());
+      if (IsHfi(port) || event.key.detail() == static_cast<std::uint64_t>(FlitEvent::kRun))
+        f(port, event.object<const Packet>());
     });
   }
   // Runs every event before `end`.

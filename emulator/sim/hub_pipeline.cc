@@ -31,9 +31,10 @@ void HubPipeline::Fetch(std::size_t step, Hub& hub, Time end, Slot& slot) {
       return hub.context().queue.FetchSeconds(end);
     case 4:
       slot.count = 0;
-      return hub.ForEachComing(end, [&slot](const Packet* packet) {
+      return hub.ForEachComing(end, [&slot, &hub](PortId port, const Packet* packet) {
         if (slot.count == kComingMax) return;
         FetchPacket(packet);
+        hub.isr().router().FetchPointers(port);
         slot.coming[slot.count++] = {packet};
       });
     default:
