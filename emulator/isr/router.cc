@@ -156,10 +156,4 @@ void Router::FetchGuess(NodeId destination, PortId in) const {
   FetchLine(PointerIfMade(place));
 }
 
-PortId Router::Candidate(PortMask mask, std::uint8_t pointer) {
-  PortMask above = mask & (~PortMask{0} << pointer);
-  if (above == 0) above = mask;
-  return static_cast<PortId>(std::countr_zero(above));
-}
-
 }  // namespace percs

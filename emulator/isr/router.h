@@ -30,6 +30,13 @@ using QueuedForD = std::array<std::uint32_t, kDPorts>;
 
 class CongestionReports;
 
+// Port of an entry whose turn it is: the first one from `pointer` on, cyclically. REQUIRES: there
+// is one.
+inline PortId Candidate(PortMask mask, std::uint8_t pointer) {
+  const PortMask above = mask & (~PortMask{0} << pointer);
+  return static_cast<PortId>(std::countr_zero(above != 0 ? above : mask));
+}
+
 class Router {
  public:
   explicit Router(NodeContext& context)
@@ -161,7 +168,6 @@ class Router {
   std::uint8_t& Pointer(const TablePlace& place);
   // Null if it has not been needed yet.
   std::uint8_t* PointerIfMade(const TablePlace& place) const;
-  static PortId Candidate(PortMask mask, std::uint8_t pointer);
 
   // source_route.cc
   PortId RouteByMode(PacketHeader& header, PortId in, const RouteSetting& setting,
