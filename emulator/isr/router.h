@@ -116,8 +116,8 @@ class Router {
     TablePlace place;
     bool reported = false;
   };
-  // Round robin: what was chosen last + 1, by supernode; made when first needed.
-  // By input and supernode; the first are made with the first packet that needs one.
+  // Round robin: what was chosen last + 1, by input and supernode; those of an input are made when
+  // first needed.
   using Pointers = std::array<std::unique_ptr<std::uint8_t[]>, kPorts>;
   struct MiddleChoice {
     explicit MiddleChoice(RandomStream random) : random(random) {}
