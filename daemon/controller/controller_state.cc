@@ -58,7 +58,7 @@ absl::Status Controller::OpenState() {
     JournalEnd({runs_, at, std::move(result)});
   }
   if (goes_on) {
-    if (absl::Status s = TakeUp(kept->runs.back(), kept->steps); !s.ok()) return s;
+    if (absl::Status s = TakeUp(*kept); !s.ok()) return s;
   }
   lock_.mutex().BeforeUnlock([this]() PERCS_LOCKED { Keep(); });
   return absl::OkStatus();
@@ -94,7 +94,8 @@ void Controller::HandOver() {
                options_.state_dir);
 }
 
-absl::Status Controller::TakeUp(const KeptRun& kept, const std::vector<v1::ManagerStep>& steps) {
+absl::Status Controller::TakeUp(const KeptState& state) {
+  const KeptRun& kept = state.runs.back();
   const auto journal = ReadJournal(options_.state_dir, *options_.disk);
   if (!journal.ok()) return journal.status();
   std::vector<v1::JournalRecord> commands;
@@ -116,13 +117,34 @@ absl::Status Controller::TakeUp(const KeptRun& kept, const std::vector<v1::Manag
   auto run =
       FabricRun::Create(kept.number, kept.request, membership_.places(), &lock_, this, RunEvents());
   if (!run.ok()) return run.status();
-  if (absl::Status s = (*run)->Restore(kept.saved, steps, std::move(commands)); !s.ok()) return s;
+  if (absl::Status s = (*run)->Restore(kept.saved, state.steps, std::move(commands)); !s.ok())
+    return s;
   run_ = *std::move(run);
+  for (const v1::SavedSteps& windows : state.windows) {
+    if (absl::Status s = Repeat(windows); !s.ok()) return s;
+  }
   run_->TakeUp();
   for (std::uint32_t place = 0; place < membership_.places(); ++place) {
     const Member* member = membership_.member(place);
     if (member != nullptr && run_->DeclaredLost(place, member->incarnation()))
       membership_.Lose(place, "it was declared lost before this controller was started");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Controller::Repeat(const v1::SavedSteps& windows) {
+  for (const v1::SavedStep& step : windows.steps()) {
+    if (step.has_report()) {
+      const std::uint32_t place = step.report().process();
+      Member* member = place < membership_.places() ? membership_.member(place) : nullptr;
+      const auto fresh = member ? member->session().Receive(step.report().message()) : false;
+      if (!fresh.ok()) return fresh.status();
+      if (!*fresh) return absl::DataLossError("the log of windows has a report that came before");
+    }
+    if (absl::Status s = run_->Repeat(step); !s.ok()) return s;
+  }
+  for (std::uint32_t place = 0; place < membership_.places(); ++place) {
+    if (Member* member = membership_.member(place)) member->session().LeftBefore();
   }
   return absl::OkStatus();
 }
@@ -138,15 +160,32 @@ bool Controller::HasNews() const {
   return false;
 }
 
+bool Controller::OnlyWindows() const {
+  if (!run_ || !storage_trouble_.ok() || !run_->OnlyWindows()) return false;
+  std::uint64_t sent = 0, received = 0;
+  for (std::uint32_t place = 0; place < membership_.places(); ++place) {
+    const Member* member = membership_.member(place);
+    if (!member || !member->session().changed()) continue;
+    if (!member->session().attached()) return false;  // no stream may take what is sent now
+    sent += member->session().sent_since();
+    received += member->session().received_since();
+  }
+  return sent == run_->record().grants() && received == run_->record().reports();
+}
+
 void Controller::Keep() {
   if (!store_.is_open() || keeping_again_ || !HasNews()) return;
   const bool stepped = run_ && !run_->manager_log().new_steps().empty();
   // Clients and daemons were or will be notified of these; the progress of a run is known to
   // daemons.
   const bool told = !fabric_kept_ || !places_changed_.empty() || begun_ || !ended_runs_.empty();
-  store_.Begin(told ? Survives::kMachine : Survives::kProcess);
-  PutNews();
-  const absl::Status status = store_.Commit();
+  const bool whole = told || !OnlyWindows() || !store_.Append(run_->record().steps());
+  absl::Status status;
+  if (whole) {
+    store_.Begin(told ? Survives::kMachine : Survives::kProcess);
+    PutNews();
+    status = store_.Commit();
+  }
   if (status.ok() != storage_trouble_.ok()) {
     if (status.ok()) {
       spdlog::info("the state can be saved again; virtual time resumes");
@@ -162,6 +201,7 @@ void Controller::Keep() {
     return;
   }
   fabric_kept_ = true;
+  windows_appended_ = !whole;
   places_changed_.clear();
   begun_.reset();
   for (EndedRun& run : std::exchange(ended_runs_, {})) {
@@ -169,10 +209,7 @@ void Controller::Keep() {
     finished_.Add(run.number, std::move(run.result));
     front_->OnRunEnded(run.number);
   }
-  if (run_) {
-    run_->Untouch();
-    run_->KeptSteps();
-  }
+  if (run_) run_->Kept(whole);
   options_.kill_at.Reached("saved");
   if (stepped) options_.kill_at.Reached("step");
   membership_.Release();
@@ -207,7 +244,7 @@ void Controller::PutNews() {
       store_.PutStep(run_->number(), number++, step);
     v1::SavedRun saved;
     run_->Save(&saved);
-    store_.PutSaved(saved);
+    store_.PutSaved(&saved);
   }
 }
 
@@ -215,7 +252,8 @@ void Controller::PutMembers() {
   std::vector<std::uint32_t> places;
   for (std::uint32_t place = 0; place < membership_.places(); ++place) {
     const Member* member = membership_.member(place);
-    if (places_changed_.contains(place) || (member != nullptr && member->session().changed()))
+    if (places_changed_.contains(place) ||
+        (member != nullptr && (windows_appended_ || member->session().changed())))
       places.push_back(place);
   }
   if (places.size() == membership_.places()) store_.PackMembers();

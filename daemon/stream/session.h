@@ -67,6 +67,9 @@ class Session {
   // Something happened since the last Release.
   bool changed() const { return released_ != sent_ || durable_ != received_; }
   bool sends_held_back() const { return held_back_ && released_ != sent_; }
+  // Messages since then, in either direction.
+  std::uint64_t sent_since() const { return sent_ - released_; }
+  std::uint64_t received_since() const { return received_ - durable_; }
   // State of the session, to continue it in another process: messages queue from `sent` -
   // queue.size() + 1 on, and up to `left` a stream may have taken them once they are released.
   template <class Each>
@@ -83,6 +86,9 @@ class Session {
     left_ = left;
     for (auto& message : unacknowledged) queue_.push_back(std::move(message));
   }
+
+  // In the process before this one, a stream may have taken all that were sent.
+  void LeftBefore() { left_ = sent_; }
 
   bool attached() const { return port_ != nullptr; }
   StreamPort<Out>* port() const { return port_; }

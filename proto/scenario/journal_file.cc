@@ -1,7 +1,5 @@
 #include "proto/scenario/journal_file.h"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -9,6 +7,7 @@
 
 #include "emulator/base/digest.h"
 #include "fmt/format.h"
+#include "proto/scenario/record_frame.h"
 
 namespace percs {
 namespace {
@@ -16,25 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kMagic[] = "PERCSJNL";
-constexpr std::size_t kMagicSize = 8, kHeaderSize = kMagicSize + 8, kFrameSize = 8;
-constexpr std::uint32_t kRecordMax = 64 << 20;
-
-void AddNumber(std::uint32_t value, std::string* to) {
-  for (int shift = 0; shift < 32; shift += 8)
-    to->push_back(static_cast<char>(value >> shift & 0xff));
-}
-
-std::uint32_t NumberAt(const std::string& bytes, std::size_t at) {
-  std::uint32_t value = 0;
-  for (int i = 3; i >= 0; --i)
-    value = value << 8 | static_cast<unsigned char>(bytes[at + static_cast<std::size_t>(i)]);
-  return value;
-}
-
-std::uint32_t Crc(const char* bytes, std::size_t size) {
-  return static_cast<std::uint32_t>(
-      crc32(0, reinterpret_cast<const Bytef*>(bytes), static_cast<uInt>(size)));
-}
+constexpr std::size_t kMagicSize = 8, kHeaderSize = kMagicSize + 8;
 
 std::string Header() {
   std::string header(kMagic, kMagicSize);
@@ -79,17 +60,8 @@ absl::StatusOr<JournalContents> ReadJournal(const std::string& path, Disk& disk)
   if (absl::Status status = CheckHeader(*bytes, file); !status.ok()) return status;
   JournalContents contents;
   std::size_t at = kHeaderSize;
-  while (bytes->size() - at >= kFrameSize) {
-    const std::uint32_t size = NumberAt(*bytes, at);
-    if (size > kRecordMax || bytes->size() - at - kFrameSize < size) break;
-    const char* record = bytes->data() + at + kFrameSize;
-    v1::JournalRecord message;
-    if (Crc(record, size) != NumberAt(*bytes, at + 4) ||
-        !message.ParseFromArray(record, static_cast<int>(size)))
-      break;
-    contents.records.push_back(std::move(message));
-    at += kFrameSize + size;
-  }
+  for (v1::JournalRecord record; ReadFrame(*bytes, &at, &record);)
+    contents.records.push_back(std::move(record));
   contents.whole = at;
   contents.cut_off = bytes->size() - at;
   return contents;
@@ -172,14 +144,11 @@ absl::Status JournalFile::Write(const std::string& bytes) {
 absl::Status JournalFile::Append(absl::Span<const v1::JournalRecord> records) {
   std::string bytes;
   for (const v1::JournalRecord& record : records) {
-    const std::string text = record.SerializeAsString();
-    if (text.size() > kRecordMax) {
-      return absl::ResourceExhaustedError(fmt::format(
-          "the command has {} bytes; the journal takes at most {}", text.size(), kRecordMax));
+    if (const std::size_t size = record.ByteSizeLong(); size > kFrameMax) {
+      return absl::ResourceExhaustedError(
+          fmt::format("the command has {} bytes; the journal takes at most {}", size, kFrameMax));
     }
-    AddNumber(static_cast<std::uint32_t>(text.size()), &bytes);
-    AddNumber(Crc(text.data(), text.size()), &bytes);
-    bytes += text;
+    AddFrame(record, &bytes);
   }
   if (absl::Status status = CheckRoom(bytes.size()); !status.ok()) return status;
   return Write(bytes);

@@ -6,6 +6,6 @@
 
 namespace percs {
 
-inline constexpr std::uint32_t kStateFormat = 3;
+inline constexpr std::uint32_t kStateFormat = 4;
 
 }  // namespace percs

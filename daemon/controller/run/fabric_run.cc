@@ -131,7 +131,8 @@ FabricRun::FabricRun(std::uint64_t number, const v1::ApplyRequest& request, Scen
       commands_(number, events_.record, {request.replay().begin(), request.replay().end()}),
       queries_(topology(), setup_.scenario.parameters, setup_.placement, port),
       final_(setup_.placement),
-      losses_(setup_.placement) {}
+      losses_(setup_.placement),
+      record_(events_.record != nullptr) {}
 
 void FabricRun::Configure() {
   for (std::uint32_t process = 0; process < setup_.daemons(); ++process) SendConfigure(process);
@@ -170,7 +171,7 @@ void FabricRun::OnMessage(std::uint32_t process, v1::DaemonMessage& message) {
   if (message.has_link_state() && message.link_state().run() == setup_.number)
     streams_.unreached.OnLinkState(process, message.link_state());
   if (message.has_report()) {
-    OnReport(process, *message.mutable_report());
+    OnReport(process, message);
   } else if (message.has_ready()) {
     OnReady(process, message.ready());
   } else if (message.has_results()) {
@@ -208,12 +209,7 @@ void FabricRun::OnFailure(std::uint32_t process, const v1::Failure& failure) {
 void FabricRun::OnReady(std::uint32_t process, const v1::Ready& ready) {
   if (ready.run() == setup_.number && rejoin_.Of(process)) return OnJoined(ready);
   if (ready.run() != setup_.number || phase_ != Phase::kConfiguring) return;
-  streams_.batches.OnReport(process, ready.report(), master_.unreported_from(process));
-  absl::Status status = master_.OnReport(process, ready.report());
-  if (status.ok() && !ready.report().management().empty()) {
-    status = manager_log_.Receive(ready.report().management());
-  }
-  if (!status.ok()) return Fail(status);
+  if (absl::Status status = TakeReport(process, ready.report()); !status.ok()) return Fail(status);
   ready_.insert(process);
   if (ready_.size() == setup_.daemons()) Start();
 }
@@ -241,14 +237,20 @@ void FabricRun::Start() {
   Step();
 }
 
-void FabricRun::OnReport(std::uint32_t process, v1::WindowReport& report) {
+void FabricRun::OnReport(std::uint32_t process, v1::DaemonMessage& message) {
   if (phase_ == Phase::kEnded || phase_ == Phase::kConfiguring) return;
-  streams_.batches.OnReport(process, report, master_.unreported_from(process));
-  absl::Status status = master_.OnReport(process, report);
-  if (status.ok() && !report.management().empty())
-    status = manager_log_.Receive(report.management());
-  if (!status.ok()) return Fail(status);
+  v1::DaemonMessage* const kept = record_.Reported(process);  // before the windows that follow
+  if (absl::Status status = TakeReport(process, message.report()); !status.ok())
+    return Fail(status);
   Continue();
+  if (kept != nullptr) kept->Swap(&message);
+}
+
+absl::Status FabricRun::TakeReport(std::uint32_t process, const v1::WindowReport& report) {
+  streams_.batches.OnReport(process, report, master_.unreported_from(process));
+  if (absl::Status status = master_.OnReport(process, report); !status.ok()) return status;
+  return report.management().empty() ? absl::OkStatus()
+                                     : manager_log_.Receive(report.management());
 }
 
 void FabricRun::Fail(const absl::Status& why) {

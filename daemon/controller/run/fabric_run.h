@@ -32,6 +32,7 @@
 #include "daemon/controller/run/unreached_peers.h"
 #include "daemon/controller/run/virtual_time.h"
 #include "daemon/controller/run/window_master.h"
+#include "daemon/controller/run/window_record.h"
 #include "daemon/metrics/node_state.h"
 #include "daemon/stream/process_lock.h"
 #include "emulator/management/fault_preview.h"
@@ -72,18 +73,23 @@ class FabricRun {
                                                            DaemonPort* port, Events events);
 
   // Its state between two events, without the steps of network management, which are in
-  // manager_log() since KeptSteps().
+  // manager_log() since Kept().
   void Save(v1::SavedRun* saved) const;
   const ManagerLog& manager_log() const { return manager_log_; }
-  void KeptSteps() { manager_log_.Kept(); }
   // Something other than messages to daemons has to be saved.
-  bool touched() const { return recovery_.touched; }
-  void Untouch() { recovery_.touched = false; }
+  bool touched() const { return recovery_.touched || recovery_.span_over; }
+  // Whether since Kept(true) nothing has happened but what is in record() and in those before it.
+  bool OnlyWindows() const;
+  WindowRecord& record() { return record_; }
+  // What has happened was saved: as a `whole`, by Save, or as the record, which is empty then.
+  void Kept(bool whole);
   // REQUIRES: just created. `commands` are those of the run in the journal; what was saved did not
   // have the last of them if they were journalled and nothing more. TakeUp then continues.
   // DATA_LOSS if they do not fit.
   absl::Status Restore(const v1::SavedRun& saved, const std::vector<v1::ManagerStep>& steps,
                        std::vector<v1::JournalRecord> commands);
+  // One step of a record that was kept after it. DATA_LOSS if it does not fit.
+  absl::Status Repeat(const v1::SavedStep& step);
   void TakeUp();
 
   // Sends every daemon its part; windows open when all are ready.
@@ -220,6 +226,11 @@ class FabricRun {
     std::uint64_t controllers = 0;                                // before this one
     v1::SavedRun::Phase phase = v1::SavedRun::PHASE_UNSPECIFIED;  // of the one before, at its end
     bool touched = false;
+    bool span_over = false;
+    // Of what was saved last as a whole: all but what steps of the record change, serialized; and
+    // WindowMaster::other_changes.
+    std::optional<std::string> rest = std::nullopt;
+    std::uint64_t other_changes = 0;
   };
   // What a command does, by its event in the journal.
   struct CommandRow {
@@ -239,7 +250,9 @@ class FabricRun {
   void OnFailure(std::uint32_t process, const v1::Failure& failure);
   // Of a query; an error if it cannot be read.
   void OnAnswer(const absl::Status& read);
-  void OnReport(std::uint32_t process, v1::WindowReport& report);
+  void OnReport(std::uint32_t process, v1::DaemonMessage& message);
+  absl::Status TakeReport(std::uint32_t process, const v1::WindowReport& report);
+  void SaveRest(v1::SavedRun* saved) const;
   void Start();
 
   // Continues as far as possible: until a daemon has to answer, the pace holds, or the end.
@@ -390,6 +403,7 @@ class FabricRun {
   RunLosses losses_;
   RunRejoin rejoin_;
   Recovery recovery_;
+  WindowRecord record_;
   std::optional<absl::StatusOr<RunResult>> result_;
 };
 

@@ -15,7 +15,14 @@
 #include "spdlog/spdlog.h"
 
 namespace percs {
+
 void FabricRun::Save(v1::SavedRun* saved) const {
+  SaveRest(saved);
+  master_.Save(saved->mutable_master());
+  streams_.batches.Save(saved);
+}
+
+void FabricRun::SaveRest(v1::SavedRun* saved) const {
   saved->set_number(setup_.number);
   switch (phase_) {
     case Phase::kConfiguring:
@@ -30,7 +37,6 @@ void FabricRun::Save(v1::SavedRun* saved) const {
     default:
       saved->set_phase(v1::SavedRun::PHASE_RUNNING);
   }
-  master_.Save(saved->mutable_master());
   for (const std::uint32_t process : ready_) saved->add_ready(process);
   saved->set_hold(hold_);
   if (time_.pause_at()) saved->set_pause_at(*time_.pause_at());
@@ -40,9 +46,46 @@ void FabricRun::Save(v1::SavedRun* saved) const {
   manager_log_.Save(saved);
   leases_.Save(saved);
   losses_.Save(saved);
-  streams_.batches.Save(saved);
   programs_.Save(saved);
   saved->set_recoveries(recovery_.controllers);
+}
+
+bool FabricRun::OnlyWindows() const {
+  if (recovery_.touched || !recovery_.rest || !record_.whole() ||
+      !manager_log_.new_steps().empty() || master_.other_changes() != recovery_.other_changes)
+    return false;
+  v1::SavedRun rest;
+  SaveRest(&rest);
+  return rest.SerializeAsString() == *recovery_.rest;
+}
+
+void FabricRun::Kept(bool whole) {
+  recovery_.touched = recovery_.span_over = false;
+  manager_log_.Kept();
+  record_.Clear();
+  if (!whole) return;
+  v1::SavedRun rest;
+  SaveRest(&rest);
+  recovery_.rest = rest.SerializeAsString();
+  recovery_.other_changes = master_.other_changes();
+}
+
+absl::Status FabricRun::Repeat(const v1::SavedStep& step) {
+  const absl::Status misfit = absl::DataLossError(
+      fmt::format("run {}: a step in the log of windows does not fit the saved state",
+                  setup_.number));
+  if (step.has_report()) {
+    const std::uint32_t process = step.report().process();
+    if (process >= setup_.daemons() || !step.report().message().has_report()) return misfit;
+    return TakeReport(process, step.report().message().report());
+  }
+  if (master_.anyone_running() || master_.in_span() != step.has_continued()) return misfit;
+  for (const std::uint32_t process :
+       step.has_continued() ? master_.Continue() : master_.Open(step.opened())) {
+    if (process == setup_.daemons()) return misfit;  // a step of network management says this
+    SendGrant(process);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status FabricRun::Restore(const v1::SavedRun& saved,

@@ -127,6 +127,7 @@ bool FabricRun::OpenSpan() {
   SetLogTime(std::min(end, next + master_.lookahead()));
   TakeFaultActions(end);
   const std::uint64_t windows = master_.windows();
+  record_.Opened(end);
   Grant(master_.Open(end));
   ContinueSpan();
   if (master_.windows() / kMeasureEveryWindows != windows / kMeasureEveryWindows) {
@@ -161,9 +162,10 @@ void FabricRun::Grant(const std::vector<std::uint32_t>& processes) {
 void FabricRun::ContinueSpan() {
   while (going_on() && master_.in_span() && !master_.anyone_running() && !AnswersAwaited()) {
     if (!WindowsLeft()) return;
+    record_.Continued();
     Grant(master_.Continue());
   }
-  if (!master_.in_span()) recovery_.touched = true;
+  if (!master_.in_span()) recovery_.span_over = true;
 }
 
 bool FabricRun::WindowsLeft() {
@@ -219,6 +221,7 @@ void FabricRun::SendGrant(std::uint32_t process) {
   auto message = port_->Prepare(process);
   v1::WindowGrant* grant = message->mutable_grant();
   *grant = Pending(process);
+  record_.Granted(/*more=*/grant->ByteSizeLong() > 0);
   ForgetPending(process);
   master_.FillGrant(process, grant);
   for (const v1::FaultActionCommand& command : grant->fault_actions()) {

@@ -107,11 +107,13 @@ Time WindowMaster::unreported_from(std::uint32_t process) const {
 }
 
 void WindowMaster::Rejoin(std::uint32_t process) {
+  ++other_changes_;
   states_[process].lost = false;
   states_[process].clock = end_;
 }
 
 void WindowMaster::Lose(std::uint32_t process) {
+  ++other_changes_;
   State& s = states_[process];
   if (s.running) --running_;
   const std::uint64_t windows = s.windows, delivered = s.packets_delivered;
@@ -132,6 +134,7 @@ void WindowMaster::Lose(std::uint32_t process) {
 
 void WindowMaster::Wake(std::uint32_t process, Time at) {
   if (states_[process].lost) return;
+  ++other_changes_;
   states_[process].wake = std::min(states_[process].wake, at);
 }
 
@@ -175,6 +178,7 @@ const std::vector<std::uint32_t>& WindowMaster::Open(Time end) {
 
 bool WindowMaster::Hurry() {
   if (!in_span_ || end_known_) return false;
+  ++other_changes_;
   end_known_ = true;
   Time last = 0;
   for (const State& s : states_) last = std::max(last, s.clock);
@@ -221,6 +225,7 @@ const std::vector<std::uint32_t>& WindowMaster::Continue() {
 
 const std::vector<std::uint32_t>& WindowMaster::Close() {
   PERCS_CHECK(!in_span_);
+  ++other_changes_;
   granted_.clear();
   for (std::uint32_t p = 0; p < states_.size(); ++p) {
     State& s = states_[p];

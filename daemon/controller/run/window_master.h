@@ -61,6 +61,8 @@ class WindowMaster {
   std::uint64_t packets_delivered() const;
   std::uint64_t flits_moved() const;
   std::uint64_t windows() const { return windows_; }
+  // Changes by anything else than reports, Open and Continue.
+  std::uint64_t other_changes() const { return other_changes_; }
   std::uint64_t windows_of(std::uint32_t process) const { return states_[process].windows; }
   std::uint64_t reconnects_of(std::uint32_t process) const { return states_[process].reconnects; }
 
@@ -120,7 +122,7 @@ class WindowMaster {
   bool in_span_ = false, end_known_ = false;
   Time end_ = 0;    // of the last span
   Time begun_ = 0;  // all before it had happened when its last window was opened
-  std::uint64_t windows_ = 0;
+  std::uint64_t windows_ = 0, other_changes_ = 0;
 };
 
 }  // namespace percs

@@ -113,6 +113,7 @@ void StateStore::Close() {
   statements_.clear();
   if (database_ != nullptr) sqlite3_close(database_);
   database_ = nullptr;
+  log_.Close();
 }
 
 absl::Status StateStore::Check(int code, const std::string& what) const {
@@ -157,6 +158,7 @@ absl::Status StateStore::Open(const std::string& folder) {
     if (!whole) status = Check(check.failed() ? check.code() : SQLITE_CORRUPT, "checking it");
   }
   if (status.ok()) status = CreateTables();
+  if (status.ok()) status = log_.Open(folder, opened_);
   if (!status.ok()) Close();
   return status;
 }
@@ -167,8 +169,10 @@ absl::Status StateStore::CreateTables() {
   if (const auto format = Meta("format"); format && Number(*format) <= kFormatWithTwoTables) {
     if (absl::Status status = Run(kJoinTables); !status.ok()) return status;
   }
+  opened_ = Number(Meta("opened").value_or("0")) + 1;
   Begin(Survives::kMachine);
   PutMeta("format", fmt::format("{}", kStateFormat));
+  PutMeta("opened", fmt::format("{}", opened_));
   PutMeta("wire", fmt::format("{}", kWireVersion));
   PutMeta("model", fmt::format("{}", kModelVersion));
   PutMeta("software", kSoftwareVersion);
@@ -228,6 +232,9 @@ absl::StatusOr<KeptState> StateStore::Load() {
   if (steps.failed()) return Check(steps.code(), "reading steps");
   if (state.steps.size() != state.runs.back().saved.steps())
     return damaged("step that is not there");
+  auto windows = log_.Read(state.runs.back().saved.log());
+  if (!windows.ok()) return windows.status();
+  state.windows = *std::move(windows);
   return state;
 }
 
@@ -301,8 +308,9 @@ void StateStore::PutRun(std::uint64_t number, const std::string& name,
       [&](Statement& s) { s.Number(number).Text(name).Bytes(request); });
 }
 
-void StateStore::PutSaved(const v1::SavedRun& saved) {
-  Put("INSERT OR REPLACE INTO current VALUES(-1, ?)", [&](Statement& s) { s.Bytes(saved); });
+void StateStore::PutSaved(v1::SavedRun* saved) {
+  saved->set_log(log_.NextState());
+  Put("INSERT OR REPLACE INTO current VALUES(-1, ?)", [&](Statement& s) { s.Bytes(*saved); });
 }
 
 void StateStore::PutStep(std::uint64_t run, std::uint64_t number, const v1::ManagerStep& step) {
@@ -326,7 +334,10 @@ void StateStore::EndRun(std::uint64_t number, const absl::StatusOr<v1::GetResult
 absl::Status StateStore::Commit() {
   Put("COMMIT", [](Statement&) {});
   if (!trouble_.ok()) sqlite3_exec(database_, "ROLLBACK", nullptr, nullptr, nullptr);
+  if (trouble_.ok()) log_.StateSaved();
   return trouble_;
 }
+
+bool StateStore::Append(v1::SavedSteps* steps) { return log_.Append(steps); }
 
 }  // namespace percs

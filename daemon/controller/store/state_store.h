@@ -3,6 +3,9 @@
 // runs. Changes between Begin and Commit are saved as a whole or not at all, also if the process is
 // killed in the middle.
 //
+// What windows change is only appended to a file beside the database (WindowLog), and the database
+// has the state before that.
+//
 // A commit says what it survives. To sync each window's progress would make windows as slow as the
 // disk, so most commits survive the end of this process only: after a failure of the machine the
 // database is a little older, but whole.
@@ -20,6 +23,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "daemon/controller/store/window_log.h"
 #include "percs/v1/control.pb.h"
 #include "percs/v1/state.pb.h"
 #include "proto/scenario/disk.h"
@@ -48,6 +52,8 @@ struct KeptState {
   std::vector<std::pair<std::uint32_t, v1::SavedMember>> members;
   std::vector<KeptRun> runs;           // in order
   std::vector<v1::ManagerStep> steps;  // of the run in progress
+  // What has happened since then to it and to the sessions; one for each Append, in order.
+  std::vector<v1::SavedSteps> windows;
 };
 
 // The failure that a commit survives once it has returned. A commit that survives the machine is
@@ -57,7 +63,7 @@ enum class Survives { kProcess, kMachine };
 class StateStore {
  public:
   // The disk lives as long as this.
-  explicit StateStore(Disk* disk = &Disk::Real()) : disk_(disk) {}
+  explicit StateStore(Disk* disk = &Disk::Real()) : disk_(disk), log_(disk) {}
   ~StateStore() { Close(); }
   StateStore(const StateStore&) = delete;
   StateStore& operator=(const StateStore&) = delete;
@@ -81,11 +87,16 @@ class StateStore {
   // tables, get to share pages again. SQLite writes whole pages, and does not join them itself.
   void PackMembers();
   void PutRun(std::uint64_t number, const std::string& name, const v1::ApplyRequest& request);
-  void PutSaved(const v1::SavedRun& saved);
+  // Sets `log`.
+  void PutSaved(v1::SavedRun* saved);
   void PutStep(std::uint64_t run, std::uint64_t number, const v1::ManagerStep& step);
   // Deletes what only a run in progress needs. What the next one needs is put after it.
   void EndRun(std::uint64_t number, const absl::StatusOr<v1::GetResultReply>& result);
   absl::Status Commit();
+  // A commit of its own, for less than the others cost: only steps since the last one. False if
+  // they could not be written; then the whole state is to be put. REQUIRES: the last commit with a
+  // PutSaved was not an error. Sets `after`.
+  bool Append(v1::SavedSteps* steps);
 
  private:
   class Statement;
@@ -105,6 +116,8 @@ class StateStore {
   absl::Status trouble_;                                  // of the transaction
   Survives survives_ = Survives::kMachine;
   std::uint64_t packs_ = 0;  // calls of PackMembers
+  std::uint32_t opened_ = 0;  // how often, this time included
+  WindowLog log_;
 };
 
 }  // namespace percs

@@ -232,7 +232,8 @@ TEST_F(MissingDaemonTest, WhatASurvivorHasAnsweredIsSavedAndFoundAgain) {
   absl::Status journal = absl::ResourceExhaustedError("no room");
   Begin(&journal);
   run_->Lose(0, "d", 5, "it is away");
-  run_->Untouch();
+  const std::vector<v1::ManagerStep> steps = run_->manager_log().new_steps();
+  run_->Kept(/*whole=*/true);
   v1::DaemonMessage known;
   known.mutable_peer_lost()->set_process(0);
   known.mutable_peer_lost()->set_accepted(3);
@@ -242,7 +243,7 @@ TEST_F(MissingDaemonTest, WhatASurvivorHasAnsweredIsSavedAndFoundAgain) {
   run_->Save(&saved);
   ASSERT_EQ(saved.losses_size(), 1);
   EXPECT_EQ(saved.losses(0).accepted().at(1), 3u);
-  const auto next = Restored(saved, run_->manager_log().new_steps());
+  const auto next = Restored(saved, steps);
   v1::SavedRun again;
   next->Save(&again);
   ASSERT_EQ(again.losses_size(), 1);

@@ -67,7 +67,7 @@ class StateStoreTest : public ::testing::Test {
     v1::SavedRun saved;
     saved.set_number(3);
     saved.set_steps(1);
-    store.PutSaved(saved);
+    store.PutSaved(&saved);
     ASSERT_TRUE(store.Commit().ok());
   }
   absl::Status OpenAndLoad() {
@@ -185,11 +185,11 @@ TEST_F(StateStoreTest, OtherVersionsAreRefusedWhereTheyMatter) {
               HasSubstr("run 3 is in progress, started by model 0; this software has model"));
   Execute("UPDATE run SET state = 'finished'");
   EXPECT_TRUE(OpenAndLoad().ok()) << "nothing to go on with";
-  Execute("UPDATE meta SET value = '4' WHERE key = 'format'");
+  Execute("UPDATE meta SET value = '5' WHERE key = 'format'");
   const absl::Status status = OpenAndLoad();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr("has format 4, and this software reads formats up to 3"));
+              HasSubstr("has format 5, and this software reads formats up to 4"));
 }
 
 TEST_F(StateStoreTest, DatabasesOfEarlierFormatsAreRead) {
@@ -212,7 +212,7 @@ TEST_F(StateStoreTest, DatabasesOfEarlierFormatsAreRead) {
   v1::SavedRun saved;
   saved.set_number(2);
   saved.set_recoveries(5);
-  store.PutSaved(saved);
+  store.PutSaved(&saved);
   ASSERT_TRUE(store.Commit().ok()) << "and written";
   const auto next = store.Load();
   ASSERT_TRUE(next.ok()) << next.status();
@@ -254,7 +254,7 @@ TEST_F(StateStoreTest, TheEndOfARunLeavesTheProgressOfTheNext) {
   store.EndRun(3, absl::UnavailableError("gone"));
   v1::SavedRun saved;
   saved.set_number(4);
-  store.PutSaved(saved);
+  store.PutSaved(&saved);
   ASSERT_TRUE(store.Commit().ok());
   const auto state = store.Load();
   ASSERT_TRUE(state.ok()) << state.status();
@@ -316,7 +316,7 @@ class StateStorePowerTest : public ::testing::TestWithParam<std::uint64_t> {
     saved.set_number(run);
     saved.set_steps(steps);
     for (std::uint64_t i = 0; i < steps; ++i) store.PutStep(run, i, v1::ManagerStep());
-    store.PutSaved(saved);
+    store.PutSaved(&saved);
     ASSERT_TRUE(store.Commit().ok());
   }
 
