@@ -249,8 +249,7 @@ void FabricRun::OnReport(std::uint32_t process, v1::DaemonMessage& message) {
 absl::Status FabricRun::TakeReport(std::uint32_t process, const v1::WindowReport& report) {
   streams_.batches.OnReport(process, report, master_.unreported_from(process));
   if (absl::Status status = master_.OnReport(process, report); !status.ok()) return status;
-  return report.management().empty() ? absl::OkStatus()
-                                     : manager_log_.Receive(report.management());
+  return report.management().empty() ? absl::OkStatus() : manager_log_.Receive(report.management());
 }
 
 void FabricRun::Fail(const absl::Status& why) {

@@ -71,9 +71,8 @@ void FabricRun::Kept(bool whole) {
 }
 
 absl::Status FabricRun::Repeat(const v1::SavedStep& step) {
-  const absl::Status misfit = absl::DataLossError(
-      fmt::format("run {}: a step in the log of windows does not fit the saved state",
-                  setup_.number));
+  const absl::Status misfit = absl::DataLossError(fmt::format(
+      "run {}: a step in the log of windows does not fit the saved state", setup_.number));
   if (step.has_report()) {
     const std::uint32_t process = step.report().process();
     if (process >= setup_.daemons() || !step.report().message().has_report()) return misfit;

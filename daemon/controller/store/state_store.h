@@ -115,7 +115,7 @@ class StateStore {
   std::map<std::string_view, sqlite3_stmt*> statements_;  // by their texts, which are literals
   absl::Status trouble_;                                  // of the transaction
   Survives survives_ = Survives::kMachine;
-  std::uint64_t packs_ = 0;  // calls of PackMembers
+  std::uint64_t packs_ = 0;   // calls of PackMembers
   std::uint32_t opened_ = 0;  // how often, this time included
   WindowLog log_;
 };
