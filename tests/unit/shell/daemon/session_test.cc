@@ -142,6 +142,20 @@ TEST(SessionTest, APeerThatHasMoreThanARestoredSessionKnowsIsAnError) {
   EXPECT_EQ(a.session.Attach(&a, 3), absl::OkStatus());
 }
 
+TEST(SessionTest, ARestoredSessionWhoseMessagesMayAllHaveLeftTakesAPeerThatHasThem) {
+  Side a;
+  a.session.Restore(0, 3, 3, {});
+  a.session.HoldBack();
+  a.Say(4);  // what was decided after the state was saved is decided again
+  a.session.LeftBefore();
+  EXPECT_EQ(a.session.sent_since(), 1u);
+  EXPECT_EQ(a.session.received_since(), 0u);
+  EXPECT_EQ(a.session.Attach(&a, 4), absl::OkStatus());
+  EXPECT_TRUE(a.session.all_acknowledged());
+  a.session.Release();
+  EXPECT_EQ(a.session.sent_since(), 0u);
+}
+
 // The last that any stream took is a part of the state: a message that none took is saved as one
 // that may have left before the first stream takes it.
 TEST(SessionTest, ARestoredSessionRefusesAPeerThatHasMoreThanAStreamTook) {
