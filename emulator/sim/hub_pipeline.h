@@ -13,7 +13,7 @@ namespace percs {
 class HubPipeline {
  public:
   // Of so many hubs the hot state fits in the caches: fetching ahead would only cost time.
-  static constexpr std::size_t kFewHubs = 64;
+  static constexpr std::size_t kFewHubs = 128;
 
   // Hubs to run, in this order; cleared by Run.
   void Add(Hub* hub) { hubs_.push_back(hub); }

@@ -12,7 +12,7 @@
 namespace percs {
 namespace {
 
-constexpr int kSupernodes = 3, kHubs = 32, kProcesses = 2;
+constexpr int kSupernodes = 5, kHubs = 32, kProcesses = 2;
 static_assert(kSupernodes * kHubs > static_cast<int>(HubPipeline::kFewHubs));
 static_assert(kSupernodes * kHubs / kProcesses <= static_cast<int>(HubPipeline::kFewHubs));
 
