@@ -160,6 +160,9 @@ class Controller final : private DaemonPort, private LossWatch::Port {
   absl::Status TakeUp(const KeptState& state) PERCS_LOCKED;
   absl::Status Repeat(const v1::SavedSteps& windows) PERCS_LOCKED;
   bool HasNews() const PERCS_LOCKED;
+  // Some of which clients and daemons were or will be notified; the progress of a run is known to
+  // daemons.
+  bool HasToldNews() const PERCS_LOCKED;
   // Whether since the last commit nothing has happened but what is in the run's record.
   bool OnlyWindows() const PERCS_LOCKED;
   void Keep() PERCS_LOCKED;  // each time before the lock is let go
@@ -201,7 +204,6 @@ class Controller final : private DaemonPort, private LossWatch::Port {
   bool keeping_again_ PERCS_GUARDED = false;
   bool fabric_kept_ PERCS_GUARDED = true;
   // Sessions and the run have changed since they were saved as a whole.
-  bool windows_appended_ PERCS_GUARDED = false;
   std::set<std::uint32_t> places_changed_ PERCS_GUARDED;
   std::optional<v1::ApplyRequest> begun_ PERCS_GUARDED;  // of a run that is not kept yet
   std::vector<EndedRun> ended_runs_ PERCS_GUARDED;       // since what was kept last

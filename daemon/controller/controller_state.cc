@@ -150,7 +150,7 @@ absl::Status Controller::Repeat(const v1::SavedSteps& windows) {
 }
 
 bool Controller::HasNews() const {
-  if (!fabric_kept_ || !places_changed_.empty() || begun_ || !ended_runs_.empty()) return true;
+  if (HasToldNews()) return true;
   // A window of network management alone sends nothing, but commands may come after it.
   if (run_ && (run_->touched() || !run_->manager_log().new_steps().empty())) return true;
   for (std::uint32_t place = 0; place < membership_.places(); ++place) {
@@ -160,8 +160,12 @@ bool Controller::HasNews() const {
   return false;
 }
 
+bool Controller::HasToldNews() const {
+  return !fabric_kept_ || !places_changed_.empty() || begun_ || !ended_runs_.empty();
+}
+
 bool Controller::OnlyWindows() const {
-  if (!run_ || !storage_trouble_.ok() || !run_->OnlyWindows()) return false;
+  if (HasToldNews() || !run_ || !storage_trouble_.ok() || !run_->OnlyWindows()) return false;
   std::uint64_t sent = 0, received = 0;
   for (std::uint32_t place = 0; place < membership_.places(); ++place) {
     const Member* member = membership_.member(place);
@@ -176,13 +180,10 @@ bool Controller::OnlyWindows() const {
 void Controller::Keep() {
   if (!store_.is_open() || keeping_again_ || !HasNews()) return;
   const bool stepped = run_ && !run_->manager_log().new_steps().empty();
-  // Clients and daemons were or will be notified of these; the progress of a run is known to
-  // daemons.
-  const bool told = !fabric_kept_ || !places_changed_.empty() || begun_ || !ended_runs_.empty();
-  const bool whole = told || !OnlyWindows() || !store_.Append(run_->record().steps());
+  const bool whole = !OnlyWindows() || !store_.Append(run_->record().steps());
   absl::Status status;
   if (whole) {
-    store_.Begin(told ? Survives::kMachine : Survives::kProcess);
+    store_.Begin(HasToldNews() ? Survives::kMachine : Survives::kProcess);
     PutNews();
     status = store_.Commit();
   }
@@ -201,7 +202,6 @@ void Controller::Keep() {
     return;
   }
   fabric_kept_ = true;
-  windows_appended_ = !whole;
   places_changed_.clear();
   begun_.reset();
   for (EndedRun& run : std::exchange(ended_runs_, {})) {
@@ -253,7 +253,7 @@ void Controller::PutMembers() {
   for (std::uint32_t place = 0; place < membership_.places(); ++place) {
     const Member* member = membership_.member(place);
     if (places_changed_.contains(place) ||
-        (member != nullptr && (windows_appended_ || member->session().changed())))
+        (member != nullptr && (store_.has_appended() || member->session().changed())))
       places.push_back(place);
   }
   if (places.size() == membership_.places()) store_.PackMembers();

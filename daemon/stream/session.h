@@ -64,12 +64,11 @@ class Session {
     durable_ = received_;
     Pump();
   }
-  // Something happened since the last Release.
-  bool changed() const { return released_ != sent_ || durable_ != received_; }
-  bool sends_held_back() const { return held_back_ && released_ != sent_; }
-  // Messages since then, in either direction.
+  // Messages since the last Release, in either direction.
   std::uint64_t sent_since() const { return sent_ - released_; }
   std::uint64_t received_since() const { return received_ - durable_; }
+  bool changed() const { return sent_since() > 0 || received_since() > 0; }
+  bool sends_held_back() const { return held_back_ && sent_since() > 0; }
   // State of the session, to continue it in another process: messages queue from `sent` -
   // queue.size() + 1 on, and up to `left` a stream may have taken them once they are released.
   template <class Each>

@@ -180,6 +180,8 @@ class Isr {
 
   // Brings the counters of ports in the node's statistics up to date.
   void FoldCounters();
+  // The flits that they count: over links and into HFIs.
+  std::uint64_t flits_sent() const;
 
   // Flits announced and neither committed nor dropped, of packets that go out by a D port and are
   // not being dropped.

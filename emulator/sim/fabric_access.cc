@@ -177,11 +177,7 @@ WorkLeft Fabric::work_left() const {
 
 std::uint64_t Fabric::flits_moved() const {
   std::uint64_t flits = 0;
-  for (Hub* hub : local_) {
-    const NodeStats& stats = hub->stats();
-    for (PortId port = 0; port < kServicePort; ++port)
-      flits += stats.ports[port].sum(&VcStats::flits);
-  }
+  for (Hub* hub : local_) flits += hub->isr().flits_sent();
   return flits;
 }
 

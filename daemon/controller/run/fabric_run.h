@@ -73,8 +73,8 @@ class FabricRun {
                                                            DaemonPort* port, Events events);
 
   // Its state between two events, without the steps of network management, which are in
-  // manager_log() since Kept().
-  void Save(v1::SavedRun* saved) const;
+  // manager_log() since Kept(). REQUIRES: `saved` is empty.
+  void Save(v1::SavedRun* saved);
   const ManagerLog& manager_log() const { return manager_log_; }
   // Something other than messages to daemons has to be saved.
   bool touched() const { return recovery_.touched || recovery_.span_over; }
@@ -230,6 +230,7 @@ class FabricRun {
     // Of what was saved last as a whole: all but what steps of the record change, serialized; and
     // WindowMaster::other_changes.
     std::optional<std::string> rest = std::nullopt;
+    std::optional<std::string> saving = std::nullopt;  // `rest` once that is saved
     std::uint64_t other_changes = 0;
   };
   // What a command does, by its event in the journal.

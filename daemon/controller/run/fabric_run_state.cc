@@ -16,8 +16,9 @@
 
 namespace percs {
 
-void FabricRun::Save(v1::SavedRun* saved) const {
+void FabricRun::Save(v1::SavedRun* saved) {
   SaveRest(saved);
+  recovery_.saving = saved->SerializeAsString();
   master_.Save(saved->mutable_master());
   streams_.batches.Save(saved);
 }
@@ -64,9 +65,7 @@ void FabricRun::Kept(bool whole) {
   manager_log_.Kept();
   record_.Clear();
   if (!whole) return;
-  v1::SavedRun rest;
-  SaveRest(&rest);
-  recovery_.rest = rest.SerializeAsString();
+  recovery_.rest = std::exchange(recovery_.saving, std::nullopt);
   recovery_.other_changes = master_.other_changes();
 }
 

@@ -334,7 +334,7 @@ void StateStore::EndRun(std::uint64_t number, const absl::StatusOr<v1::GetResult
 absl::Status StateStore::Commit() {
   Put("COMMIT", [](Statement&) {});
   if (!trouble_.ok()) sqlite3_exec(database_, "ROLLBACK", nullptr, nullptr, nullptr);
-  if (trouble_.ok()) log_.StateSaved();
+  log_.Committed(trouble_.ok());
   return trouble_;
 }
 

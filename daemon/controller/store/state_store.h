@@ -97,6 +97,8 @@ class StateStore {
   // they could not be written; then the whole state is to be put. REQUIRES: the last commit with a
   // PutSaved was not an error. Sets `after`.
   bool Append(v1::SavedSteps* steps);
+  // Steps were appended since the last commit.
+  bool has_appended() const { return !log_.empty(); }
 
  private:
   class Statement;

@@ -39,9 +39,10 @@ absl::StatusOr<std::vector<v1::SavedSteps>> WindowLog::Read(std::uint64_t state)
   return windows;
 }
 
-void WindowLog::StateSaved() {
-  if (next_ == 0) return;
-  state_ = std::exchange(next_, 0);
+void WindowLog::Committed(bool ok) {
+  const std::uint64_t state = std::exchange(next_, 0);
+  if (!ok) return;
+  state_ = state;
   size_ = 0;
 }
 

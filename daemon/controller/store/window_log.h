@@ -37,18 +37,21 @@ class WindowLog {
   absl::StatusOr<std::vector<v1::SavedSteps>> Read(std::uint64_t state);
   // The name of the state that is about to be saved.
   std::uint64_t NextState() { return next_ = first_ + ++states_; }
-  // It was; the log is empty then. Without a NextState before it, nothing changes.
-  void StateSaved();
-  // False if no state was saved yet, if the log is as long as it may be or if it could not be
+  // A commit has ended. If it succeeded, the log is empty. Without a NextState before it, nothing
+  // can be appended up to the next one.
+  void Committed(bool ok);
+  // False if there is no such state, if the log is as long as it may be or if it could not be
   // written: save the state. Sets `after`.
   bool Append(v1::SavedSteps* steps);
+  // Nothing follows the state that was saved last.
+  bool empty() const { return size_ == 0; }
 
  private:
   Disk* disk_;
   std::string path_;
   std::unique_ptr<Disk::File> file_;
   std::uint64_t first_ = 0, states_ = 0;
-  std::uint64_t next_ = 0, state_ = 0;  // about to be saved, and saved last; 0: none
+  std::uint64_t next_ = 0, state_ = 0;  // about to be saved, and of the last commit; 0: none
   std::uint64_t size_ = 0;              // of what follows it
   std::string bytes_;
 };

@@ -36,7 +36,7 @@ class WindowLogTest : public ::testing::TestWithParam<std::uint64_t> {
   }
   std::uint64_t SaveState() {
     const std::uint64_t state = log_.NextState();
-    log_.StateSaved();
+    log_.Committed(true);
     return state;
   }
   // As another controller finds it.
@@ -135,7 +135,7 @@ class WindowRecordTest : public test::PlayedRunTest {
     return run_->OnlyWindows();
   }
   // But for what TakeUp continues with.
-  static std::string StateOf(const FabricRun& run) {
+  static std::string StateOf(FabricRun& run) {
     v1::SavedRun saved;
     run.Save(&saved);
     saved.clear_recoveries();
