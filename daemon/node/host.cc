@@ -200,9 +200,8 @@ void Host::Progress() {
     auto message = events_.prepare();
     message->mutable_ready()->set_run(run_);
     message->mutable_ready()->set_attempt(attempt_);
-    SendOutboxes(message->mutable_ready()->mutable_report());
-    FillReport(message->mutable_ready()->mutable_report());
-    events_.send(std::move(message));
+    v1::WindowReport* report = message->mutable_ready()->mutable_report();
+    SendReport(std::move(message), report);
     // A place is taken again only with the first grant: until then the controller does not listen.
     if (attempt_ == 0) programs_->Begin(run_, fabric_.get());
     return;

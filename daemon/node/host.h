@@ -88,7 +88,11 @@ class Host {
   // True if the window is over; otherwise other threads get the lock before the next slice.
   bool ComputeSlice();
   void Report();
-  void SendOutboxes(v1::WindowReport* report);
+  // `report` is in the message.
+  void SendReport(std::unique_ptr<v1::DaemonMessage> message, v1::WindowReport* report);
+  // Into the report, or into batches, as it names them, in order.
+  void EmptyOutboxes(v1::WindowReport* report,
+                     std::vector<std::pair<LinkPeer*, std::string>>* batches);
   void FillReport(v1::WindowReport* report);
 
   LinkMesh* mesh_;

@@ -14,17 +14,26 @@ void Host::Report() {
   computing_ = false;
   ++computed_;
   auto message = events_.prepare();
-  v1::WindowReport* report = message->mutable_report();
-  SendOutboxes(report);
-  FillReport(report);
   programs_->FillReport(message.get());
-  events_.send(std::move(message));
+  v1::WindowReport* report = message->mutable_report();
+  SendReport(std::move(message), report);
   programs_->SetInWindow(false);
   programs_->TellAll();
   for (const auto& then : std::exchange(after_window_, {})) then();
 }
 
-void Host::SendOutboxes(v1::WindowReport* report) {
+// The controller gets ready for the next windows while batches are on their way: the report leaves
+// before them.
+void Host::SendReport(std::unique_ptr<v1::DaemonMessage> message, v1::WindowReport* report) {
+  std::vector<std::pair<LinkPeer*, std::string>> batches;
+  EmptyOutboxes(report, &batches);
+  FillReport(report);
+  events_.send(std::move(message));
+  for (auto& [peer, batch] : batches) peer->Send(std::move(batch));
+}
+
+void Host::EmptyOutboxes(v1::WindowReport* report,
+                         std::vector<std::pair<LinkPeer*, std::string>>* batches) {
   for (const std::uint32_t process : peers_) {
     Outbox& outbox = fabric_->outbox(process);
     if (outbox.empty()) continue;
@@ -39,7 +48,9 @@ void Host::SendOutboxes(v1::WindowReport* report) {
       report->add_batches(0);
       mesh_->peer(process)->CountCarried();
     } else {
-      report->add_batches(mesh_->peer(process)->Send(std::move(batch)));
+      LinkPeer* peer = mesh_->peer(process);
+      report->add_batches(peer->session().sent() + 1);
+      batches->emplace_back(peer, std::move(batch));
       batch.clear();
     }
   }

@@ -22,6 +22,7 @@ inline void Isr::CountCommitment(PortId port, OutputPort& out, const Packet& p, 
                                  bool tail) {
   OutputVc& vc = out.vc[p.out_vc];
   vc.flits += static_cast<std::uint64_t>(count);
+  flits_sent_ += static_cast<std::uint64_t>(count);
   if (!tail) {
     ++context_.stats.ports[port].vc[p.out_vc].runs_split;
     return;

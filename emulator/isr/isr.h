@@ -181,7 +181,7 @@ class Isr {
   // Brings the counters of ports in the node's statistics up to date.
   void FoldCounters();
   // The flits that they count: over links and into HFIs.
-  std::uint64_t flits_sent() const;
+  std::uint64_t flits_sent() const { return flits_sent_; }
 
   // Flits announced and neither committed nor dropped, of packets that go out by a D port and are
   // not being dropped.
@@ -324,6 +324,7 @@ class Isr {
   const SwitchGraph* graph_;  // null: VCs are by position
   std::uint64_t dirty_ = 0;   // outputs to arbitrate at this instant
   int stalled_outputs_ = 0;
+  std::uint64_t flits_sent_ = 0;
   PortMask watched_ = 0;  // outputs that a traced packet requests
   std::array<InputBuffer, kLinkPorts * kMaxVcs> link_buffers_;
   std::vector<Departed> departed_;  // beside each of link_buffers_, made when first needed

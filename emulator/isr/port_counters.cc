@@ -61,13 +61,4 @@ void Isr::FoldCounters() {
   }
 }
 
-std::uint64_t Isr::flits_sent() const {
-  std::uint64_t flits = 0;
-  for (std::size_t port = 0; port < kServicePort; ++port) {
-    const OutputPort& out = outputs_[port];
-    for (std::size_t v = 0; v < out.vcs; ++v) flits += out.vc[v].flits;
-  }
-  return flits;
-}
-
 }  // namespace percs

@@ -25,6 +25,12 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveMs);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetMaxReceiveMessageSize(kMessageBytesMax);
+  // What costs time for each message and is not used: sessions open their streams again themselves.
+  for (const char* unused :
+       {GRPC_ARG_ENABLE_RETRIES, GRPC_ARG_ENABLE_CHANNELZ, GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION,
+        GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION}) {
+    arguments.SetInt(unused, 0);
+  }
   return grpc::CreateCustomChannel(address, credentials.ForChannel(server, &arguments), arguments);
 }
 

@@ -53,8 +53,8 @@ BUGS = [
     bug_of(
         "messages leave before they are saved",
         "daemon/controller/controller_state.cc",
-        "  store_.Begin(told ? Survives::kMachine : Survives::kProcess);",
-        "  if (BUG) membership_.Release(); LINE"),
+        "    store_.Begin(HasToldNews() ? Survives::kMachine : Survives::kProcess);",
+        "    if (BUG) membership_.Release(); LINE"),
     bug_of(
         "what arrived during a pause of the controller is not heard before it decides",
         "daemon/controller/members/loss_watch.cc",
