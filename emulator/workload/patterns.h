@@ -60,7 +60,7 @@ class DestinationPattern {
   // asymmetric. Draws from `random` only for uniform, diagonal and asymmetric (once), hotspot
   // (once, and again when the uniform share is hit) and adversarial (once, and before that for a
   // uniform share above 0).
-  NodeId Draw(RandomStream& random) {
+  [[gnu::always_inline]] NodeId Draw(RandomStream& random) {
     if (kind_ == Kind::kFixed) return fixed_;
     if (kind_ == Kind::kInTurn) return in_turn_[next_in_turn_++ % in_turn_.size()];
     if (kind_ >= Kind::kDiagonal) [[unlikely]]
