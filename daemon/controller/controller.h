@@ -203,7 +203,6 @@ class Controller final : private DaemonPort, private LossWatch::Port {
   Timer keep_timer_ PERCS_GUARDED{&lock_};
   bool keeping_again_ PERCS_GUARDED = false;
   bool fabric_kept_ PERCS_GUARDED = true;
-  // Sessions and the run have changed since they were saved as a whole.
   std::set<std::uint32_t> places_changed_ PERCS_GUARDED;
   std::optional<v1::ApplyRequest> begun_ PERCS_GUARDED;  // of a run that is not kept yet
   std::vector<EndedRun> ended_runs_ PERCS_GUARDED;       // since what was kept last
