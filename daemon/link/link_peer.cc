@@ -75,11 +75,11 @@ absl::Status LinkPeer::CheckHello(const v1::LinkHello& hello) const {
   return absl::OkStatus();
 }
 
-std::uint64_t LinkPeer::Send(std::string batch) {
+void LinkPeer::Send(std::string batch) {
   std::unique_ptr<v1::LinkMessage> message = session().Prepare();
   message->set_batch(std::move(batch));
   message->set_carried(carried_sent_);
-  return session().Send(std::move(message));
+  session().Send(std::move(message));
 }
 
 absl::Status LinkPeer::OnMessage(v1::LinkMessage& message) {

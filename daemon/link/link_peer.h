@@ -66,8 +66,10 @@ class LinkPeer final : public Endpoint<v1::LinkMessage, v1::LinkMessage> {
   // An error names what is wrong with the outbox.
   using TakeOutbox = std::function<absl::Status(Outbox&&)>;
 
-  // Of an outbox. Returns the number of the batch.
-  std::uint64_t Send(std::string batch);
+  // The number of the batch that is sent next.
+  std::uint64_t next_batch() const { return session().sent() + 1; }
+  // Of an outbox.
+  void Send(std::string batch);
   // One goes another way.
   void CountCarried() { ++carried_sent_; }
   bool Arrived(std::uint64_t number) const { return session().received() >= number; }

@@ -90,9 +90,8 @@ class Host {
   void Report();
   // `report` is in the message.
   void SendReport(std::unique_ptr<v1::DaemonMessage> message, v1::WindowReport* report);
-  // Into the report, or into batches, as it names them, in order.
-  void EmptyOutboxes(v1::WindowReport* report,
-                     std::vector<std::pair<LinkPeer*, std::string>>* batches);
+  // Into the report, or into batches that it names, which are returned.
+  std::vector<std::pair<LinkPeer*, std::string>> EmptyOutboxes(v1::WindowReport* report);
   void FillReport(v1::WindowReport* report);
 
   LinkMesh* mesh_;

@@ -25,15 +25,14 @@ void Host::Report() {
 // The controller gets ready for the next windows while batches are on their way: the report leaves
 // before them.
 void Host::SendReport(std::unique_ptr<v1::DaemonMessage> message, v1::WindowReport* report) {
-  std::vector<std::pair<LinkPeer*, std::string>> batches;
-  EmptyOutboxes(report, &batches);
+  auto batches = EmptyOutboxes(report);
   FillReport(report);
   events_.send(std::move(message));
   for (auto& [peer, batch] : batches) peer->Send(std::move(batch));
 }
 
-void Host::EmptyOutboxes(v1::WindowReport* report,
-                         std::vector<std::pair<LinkPeer*, std::string>>* batches) {
+std::vector<std::pair<LinkPeer*, std::string>> Host::EmptyOutboxes(v1::WindowReport* report) {
+  std::vector<std::pair<LinkPeer*, std::string>> batches;
   for (const std::uint32_t process : peers_) {
     Outbox& outbox = fabric_->outbox(process);
     if (outbox.empty()) continue;
@@ -44,19 +43,19 @@ void Host::EmptyOutboxes(v1::WindowReport* report,
     std::string& batch = *report->add_carried();
     EncodeOutbox(outbox, &batch);
     outbox.Clear();
+    LinkPeer* peer = mesh_->peer(process);
     if (batch.size() <= events_.carried_bytes_max) {
       report->add_batches(0);
-      mesh_->peer(process)->CountCarried();
+      peer->CountCarried();
     } else {
-      LinkPeer* peer = mesh_->peer(process);
-      report->add_batches(peer->session().sent() + 1);
-      batches->emplace_back(peer, std::move(batch));
+      report->add_batches(peer->next_batch());
+      batches.emplace_back(peer, std::move(batch));
       batch.clear();
     }
   }
   for (const auto& [process, accepted] : lost_peers_) fabric_->outbox(process).Clear();
   Outbox& management = fabric_->outbox(manager_);
-  if (management.empty()) return;
+  if (management.empty()) return batches;
   report->add_peers(manager_);
   report->add_arrivals(management.EarliestArrival());
   report->add_credits(kNever);
@@ -64,6 +63,7 @@ void Host::EmptyOutboxes(v1::WindowReport* report,
   report->add_carried();
   EncodeOutbox(management, report->mutable_management());
   management.Clear();
+  return batches;
 }
 
 void Host::FillReport(v1::WindowReport* report) {

@@ -47,13 +47,11 @@ class Session {
     message->Clear();
     return message;
   }
-  // Returns its number.
-  std::uint64_t Send(std::unique_ptr<Out> message) {
+  void Send(std::unique_ptr<Out> message) {
     message->set_sequence(++sent_);
     queue_.push_back(std::move(message));
     PERCS_CHECK(queue_.size() <= unacknowledged_max_);
     Pump();
-    return sent_;
   }
 
   // From now on nothing is sent or acknowledged before Release: decisions have to be saved first,
