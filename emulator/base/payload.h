@@ -10,6 +10,8 @@
 #include <new>
 #include <utility>
 
+#include "emulator/base/unused_memory.h"
+
 namespace percs {
 
 inline constexpr int kFlitBytes = 128;        // paper 000 section IV-C
@@ -53,6 +55,7 @@ class PayloadRef {
     const std::size_t room = (static_cast<std::size_t>(capacity) + 7) / 8 * 8;
     void* memory = room == kPacketBytesMax ? spare_payloads.Take() : nullptr;
     if (memory == nullptr) memory = ::operator new(sizeof(Block) + room);
+    MarkUsed(memory, sizeof(Block) + room);
     ref.block_ = new (memory) Block;
     ref.block_->full = room == kPacketBytesMax;
     return ref;
@@ -86,7 +89,11 @@ class PayloadRef {
   };
   [[gnu::noinline]] static void Drop(Block* block) {
     if (block->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-    if (!block->full || !spare_payloads.Keep(block)) ::operator delete(block);
+    if (!block->full || !spare_payloads.Keep(block)) {
+      ::operator delete(block);
+    } else {
+      MarkUnused(block, sizeof(Block) + kPacketBytesMax);
+    }
   }
   Block* block_ = nullptr;
 };

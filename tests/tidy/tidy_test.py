@@ -31,7 +31,7 @@ CODE = (".h", ".cc")
 
 # The machine is pure: what it includes decides what it can know.
 EMULATOR_INCLUDES = re.compile(
-    r'#include\s+(?:"emulator/|<absl/|"absl/|<fmt/|"fmt/|<[a-z_0-9]+>)')
+    r'#include\s+(?:"emulator/|<absl/|"absl/|<fmt/|"fmt/|<[a-z_0-9]+>|<sanitizer/asan_interface\.h>)')
 EMULATOR_STANDARD_BANNED = re.compile(
     r"#include\s+[<\"](?:chrono|ctime|thread|mutex|shared_mutex|condition_variable|future|semaphore|"
     r"barrier|latch|fstream|filesystem|iostream|cstdio|random|absl/time/clock\.h|"

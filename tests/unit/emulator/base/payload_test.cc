@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/config.h"
 #include "gtest/gtest.h"
 
 namespace percs {
@@ -58,6 +59,15 @@ TEST(Payload, AThreadKeepsSomeAndFreesThemWhenItEnds) {
     for (int i = 0; i < 1000; ++i) made.push_back(PayloadRef::Make());
   }).join();
 }
+
+#ifdef ABSL_HAVE_ADDRESS_SANITIZER
+TEST(PayloadDeathTest, TheAddressSanitizerSeesTheUseOfOneThatWasDropped) {
+  PayloadRef payload = PayloadRef::Make();
+  volatile std::uint8_t* const bytes = payload.bytes();
+  payload.Clear();
+  EXPECT_DEATH(bytes[0] = 1, "use-after-poison");
+}
+#endif
 
 }  // namespace
 }  // namespace percs
