@@ -54,52 +54,48 @@ ThreadPool::~ThreadPool() {
   for (std::thread& helper : helpers_) helper.join();
 }
 
-void ThreadPool::Run(int count, ExecutorStep first, ExecutorStep second) {
-  const std::int64_t begin = settings_.now();
-  if (helpers_.empty() || count <= 1 || !account_.share()) {
-    for (int i = 0; i < count; ++i) first(i);
-    for (int i = 0; i < count; ++i) second(i);
-    account_.Alone(settings_.now() - begin);
-    ++counts_.alone;
-    return;
-  }
+void ThreadPool::Run(int count, ExecutorStep first, ExecutorTurn second) {
+  std::int64_t at = settings_.now();
   count_ = count;
   first_.emplace(first);
   second_.emplace(second);
+  if (helpers_.empty() || count <= 1 || !account_.share()) {
+    RunAlone();
+    account_.Alone(settings_.now() - at);
+    ++counts_.alone;
+    return;
+  }
   const Round round = round_.load(std::memory_order_relaxed) + 1;
   Done(round_, round);
-  RunStep(first, 0);
-  const std::int64_t worked = settings_.now() - begin;
-  Done(parts_[0]->first_done, round);
-  for (int thread = threads() - 1; thread > 0; --thread) {
-    Part& part = *parts_[static_cast<std::size_t>(thread)];
-    part.taken_over = Take(part, round);
-    if (!part.taken_over) continue;
-    RunStep(first, thread);
-    part.worked = 0;
-    Done(part.first_done, round);
-    ++counts_.taken_over;
+  Turn turn = turn_;
+  std::int64_t worked = 0, saved = 0, lost = 0;
+  bool again = true;
+  for (bool may_take = true; again; may_take = false) {
+    RunFirst(0);
+    const std::int64_t then = settings_.now();
+    Done(parts_[0]->first_done, ++turn);
+    RunFirstOfOthers(round, turn, may_take);
+    AwaitFirst(turn);
+    again = RunSecond(0);
+    RunSecondOfOthers();
+    if (!again) AwaitDone(round);
+    // The second step is short. It counts as lost, though helpers save some of it, too.
+    worked += then - at;
+    at = settings_.now();
+    lost += at - then;
   }
-  AwaitFirst(round);
-  RunStep(second, 0);
-  std::int64_t saved = 0;
   for (int thread = 1; thread < threads(); ++thread) {
-    Part& part = *parts_[static_cast<std::size_t>(thread)];
-    if (part.taken_over) {
-      RunStep(second, thread);
-      part.done.store(round, std::memory_order_relaxed);
-    }
-    Await(part.done, round - 1);
+    const Part& part = *parts_[static_cast<std::size_t>(thread)];
     // Parts are about equal. If a helper took longer for its own, it may have been off its core.
-    saved += std::min(part.worked, worked);
+    if (!part.taken_over) saved += std::min(part.worked, worked);
   }
-  // The second step is short. It counts as lost, though helpers save some of it, too.
-  account_.Shared(worked, saved, settings_.now() - begin - worked);
+  account_.Shared(static_cast<int>(turn - turn_), worked, saved, lost);
+  turn_ = turn;
   ++counts_.shared;
 }
 
 Executor ThreadPool::executor() {
-  return [this](int count, ExecutorStep first, ExecutorStep second) { Run(count, first, second); };
+  return [this](int count, ExecutorStep first, ExecutorTurn second) { Run(count, first, second); };
 }
 
 ThreadPool::Counts ThreadPool::counts() const {
@@ -108,8 +104,41 @@ ThreadPool::Counts ThreadPool::counts() const {
   return counts;
 }
 
-void ThreadPool::RunStep(ExecutorStep step, int thread) const {
-  for (int i = thread; i < count_; i += threads()) step(i);
+void ThreadPool::RunAlone() {
+  bool again = count_ > 0;
+  while (again) {
+    for (int i = 0; i < count_; ++i) (*first_)(i);
+    for (int i = 0; i < count_; ++i) again = (*second_)(i);
+  }
+}
+
+void ThreadPool::RunFirst(int thread) const {
+  for (int i = thread; i < count_; i += threads()) (*first_)(i);
+}
+
+bool ThreadPool::RunSecond(int thread) const {
+  bool again = false;
+  for (int i = thread; i < count_; i += threads()) again = (*second_)(i);
+  return again;
+}
+
+void ThreadPool::RunFirstOfOthers(Round round, Turn turn, bool may_take) {
+  for (int thread = threads() - 1; thread > 0; --thread) {
+    Part& part = *parts_[static_cast<std::size_t>(thread)];
+    if (may_take) {
+      part.taken_over = Take(part, round);
+      counts_.taken_over += part.taken_over;
+    }
+    if (!part.taken_over) continue;
+    RunFirst(thread);
+    Done(part.first_done, turn);
+  }
+}
+
+void ThreadPool::RunSecondOfOthers() {
+  for (int thread = 1; thread < threads(); ++thread) {
+    if (parts_[static_cast<std::size_t>(thread)]->taken_over) RunSecond(thread);
+  }
 }
 
 // Every round is taken, so a part that is not taken yet is of the previous round; a thread that
@@ -121,42 +150,66 @@ bool ThreadPool::Take(Part& part, Round round) {
   return part.taken.compare_exchange_strong(before, round, std::memory_order_acq_rel);
 }
 
-void ThreadPool::Done(std::atomic<Round>& done, Round round) {
+void ThreadPool::Done(std::atomic<std::uint32_t>& done, std::uint32_t number) {
   // Not only release: either this sees a thread that is about to sleep, or that thread sees this.
-  done.store(round, std::memory_order_seq_cst);
+  done.store(number, std::memory_order_seq_cst);
   if (sleepers_.load(std::memory_order_seq_cst) > 0) done.notify_all();
 }
 
-void ThreadPool::AwaitFirst(Round round) {
-  for (const auto& part : parts_) Await(part->first_done, round - 1);
+// Threads without an index take no part in turns.
+void ThreadPool::AwaitFirst(Turn turn) {
+  const int busy = std::min(threads(), count_);
+  for (int thread = 0; thread < busy; ++thread)
+    Await(parts_[static_cast<std::size_t>(thread)]->first_done, turn);
 }
 
-auto ThreadPool::Await(const std::atomic<Round>& value, Round last) -> Round {
+void ThreadPool::AwaitDone(Round round) {
+  for (int thread = 1; thread < threads(); ++thread) {
+    Part& part = *parts_[static_cast<std::size_t>(thread)];
+    if (part.taken_over) {
+      part.done.store(round, std::memory_order_relaxed);
+    } else {
+      Await(part.done, round);
+    }
+  }
+}
+
+std::uint32_t ThreadPool::Await(const std::atomic<std::uint32_t>& value, std::uint32_t number) {
+  const auto reached = [number](std::uint32_t now) {
+    return static_cast<std::int32_t>(now - number) >= 0;
+  };
   for (int spin = 0; spin < settings_.spins; ++spin) {
-    const Round now = value.load(std::memory_order_acquire);
-    if (now != last) return now;
+    const std::uint32_t now = value.load(std::memory_order_acquire);
+    if (reached(now)) return now;
     Relax();
   }
   slept_.fetch_add(1, std::memory_order_relaxed);
   sleepers_.fetch_add(1, std::memory_order_seq_cst);
-  value.wait(last, std::memory_order_seq_cst);
+  std::uint32_t now = value.load(std::memory_order_seq_cst);
+  for (; !reached(now); now = value.load(std::memory_order_seq_cst))
+    value.wait(now, std::memory_order_seq_cst);
   sleepers_.fetch_sub(1, std::memory_order_relaxed);
-  return value.load(std::memory_order_acquire);
+  return now;
 }
 
 void ThreadPool::Work(int thread) {
   Part& part = *parts_[static_cast<std::size_t>(thread)];
   for (Round round = 0;;) {
-    round = Await(round_, round);
+    round = Await(round_, round + 1);
     if (stop_.load(std::memory_order_relaxed)) return;
     if (settings_.before_begin) settings_.before_begin(thread);
     if (!Take(part, round)) continue;
-    const std::int64_t began = settings_.now();
-    RunStep(*first_, thread);
-    part.worked = settings_.now() - began;
-    Done(part.first_done, round);
-    AwaitFirst(round);
-    RunStep(*second_, thread);
+    part.worked = 0;
+    Turn turn = turn_;
+    bool again = thread < count_;
+    while (again) {
+      const std::int64_t began = settings_.now();
+      RunFirst(thread);
+      part.worked += settings_.now() - began;
+      Done(part.first_done, ++turn);
+      AwaitFirst(turn);
+      again = RunSecond(thread);
+    }
     Done(part.done, round);
   }
 }

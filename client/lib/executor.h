@@ -1,8 +1,9 @@
 // Threads for emulator/, which has none of its own: a pool whose hand-over costs about a
 // microsecond, because a window of virtual time is often not much longer than that. A machine that
 // is busy with something else may take a helper off its core at any time, so nothing waits for a
-// helper that has not begun: the caller does that helper's part, too. Both steps of a round are one
-// hand-over; between them each thread looks by itself whether the others have done the first.
+// helper that has not begun: the caller does that helper's part, too. All turns of a round are one
+// hand-over; in each of them every thread looks by itself whether the others have done the first
+// step.
 #pragma once
 
 #include <atomic>
@@ -41,34 +42,41 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int threads() const { return static_cast<int>(parts_.size()); }
-  // Runs first(0..count-1), then second(0..count-1) when all of these are done, and returns when
-  // those are. Index i runs on thread i mod threads(), so a partition stays in one core's cache,
-  // unless that thread is late or does not pay; then it runs on the caller's.
-  void Run(int count, ExecutorStep first, ExecutorStep second);
+  // As Executor says. Index i runs on thread i mod threads(), so a partition stays in one core's
+  // cache, unless that thread is late or does not pay; then it runs on the caller's.
+  void Run(int count, ExecutorStep first, ExecutorTurn second);
   // REQUIRES: the pool outlives it.
   Executor executor();
   Counts counts() const;
 
  private:
-  // Its number, modulo 2^32: the library waits for 32 bits without memory that all waits share.
+  // Numbers modulo 2^32: the library waits for 32 bits without memory that all waits share.
   using Round = std::uint32_t;
+  using Turn = std::uint32_t;
   // One thread's part of a round. Each in cache lines of its own: two threads write here every few
   // microseconds.
   struct alignas(64) Part {
-    std::atomic<Round> taken{0};  // the last round whose part was begun, by any thread
-    std::atomic<Round> first_done{0}, done{0};  // ... whose first step, or all, is done
-    std::int64_t worked = 0;  // ns of the helper in the first step, written before first_done
-    bool taken_over = false;  // in this round, by the caller, which alone looks at it
+    std::atomic<Round> taken{0};      // the last round that was begun here, by any thread
+    std::atomic<Turn> first_done{0};  // the last turn whose first step is done
+    std::atomic<Round> done{0};       // the last round that is
+    std::int64_t worked = 0;          // ns of a helper's first steps, written before `done`
+    bool taken_over = false;          // in this round, by the caller, which alone looks at it
   };
 
   void Work(int thread);
-  void RunStep(ExecutorStep step, int thread) const;
+  void RunAlone();
+  void RunFirst(int thread) const;
+  bool RunSecond(int thread) const;
+  // The caller's share of a turn, besides its own part: what it has taken over.
+  void RunFirstOfOthers(Round round, Turn turn, bool may_take);
+  void RunSecondOfOthers();
   bool Take(Part& part, Round round);
-  // Ends a step of a part: `done` gets the round's number, for all who wait for it.
-  void Done(std::atomic<Round>& done, Round round);
-  void AwaitFirst(Round round);
-  // Returns the value, once it is no longer `last`; bounded spinning, then sleep.
-  Round Await(const std::atomic<Round>& value, Round last);
+  // `done` gets the number, for all who wait for it.
+  void Done(std::atomic<std::uint32_t>& done, std::uint32_t number);
+  void AwaitFirst(Turn turn);
+  void AwaitDone(Round round);
+  // Until the value is the number or a later one, which it returns; bounded spinning, then sleep.
+  std::uint32_t Await(const std::atomic<std::uint32_t>& value, std::uint32_t number);
 
   const ThreadPoolSettings settings_;
   HelperAccount account_;
@@ -80,7 +88,9 @@ class ThreadPool {
   std::atomic<bool> stop_{false};
   // Written before round_ is raised, in its cache line.
   int count_ = 0;
-  std::optional<ExecutorStep> first_, second_;
+  std::optional<ExecutorStep> first_;
+  std::optional<ExecutorTurn> second_;
+  Turn turn_ = 0;                             // the last one of the round before
   std::vector<std::unique_ptr<Part>> parts_;  // by thread
   std::vector<std::thread> helpers_;
 };

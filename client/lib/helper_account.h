@@ -21,11 +21,11 @@ class HelperAccount {
 
   // Whether the next round should be shared.
   bool share() const { return share_; }
-  // The caller worked for `worked` ns of a round; helpers spared it `saved` ns of work, and handing
-  // over and waiting took `lost` ns.
-  void Shared(std::int64_t worked, std::int64_t saved, std::int64_t lost) {
+  // The caller worked for `worked` ns of a round of `turns` turns; helpers spared it `saved` ns of
+  // work, and handing over and waiting took `lost` ns.
+  void Shared(int turns, std::int64_t worked, std::int64_t saved, std::int64_t lost) {
     // A helper that seems to have worked for long may have been off its core, like the caller.
-    gained_ = std::min(gained_ + std::min(saved, kReserve / 4) - lost, kGainedMost);
+    gained_ = std::min(gained_ + std::min(saved, turns * kReserve / 4) - lost, kGainedMost);
     if (gained_ > kReserve) part_ = kShare;
     Add((worked + saved) / part_ + saved - lost);
     if (balance_ >= 0) return;

@@ -18,7 +18,7 @@ constexpr auto kLineInterval = std::chrono::seconds(2);
 constexpr double kLeastShareForEta = 0.01;
 // Between two looks at a run: a look reads one counter of each node.
 constexpr std::uint64_t kNodeWindows = 8'192;
-constexpr std::uint64_t kWindowsMax = 256;
+constexpr std::uint64_t kWindowsMax = 16;
 
 }  // namespace
 

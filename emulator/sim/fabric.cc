@@ -15,12 +15,16 @@
 #include "fmt/format.h"
 
 namespace percs {
+namespace {
+// Steps of a window, and for how many nodes together: more would save little, and nothing is told
+// meanwhile.
+constexpr std::size_t kStepsMax = 32, kNodeStepsMax = 1'024;
+}  // namespace
 
 Fabric::Fabric(const Scenario& scenario, const Topology& topology, const Placement& placement)
     : scenario_(WithInfiniband(WithCollectiveTree(scenario))),
       topology_(topology),
-      placement_(placement),
-      horizon_{0, ""} {}
+      placement_(placement) {}
 
 Fabric::~Fabric() = default;
 
@@ -36,13 +40,20 @@ absl::Status Fabric::Build(int threads) {
   }
   const std::size_t count =
       std::clamp<std::size_t>(nodes.size(), 1, static_cast<std::size_t>(threads));
+  step_max_ = lookahead_.time;
   std::size_t unit = 1;  // nodes that are never divided between threads
   const auto supernodes = static_cast<std::size_t>(topology_.supernodes());
-  if (placement_.processes == 1 && topology_.nodes() == topology_.hubs() && supernodes > 1 &&
-      supernodes >= count) {
-    unit = static_cast<std::size_t>(topology_.hubs_per_supernode());
+  if (placement_.processes == 1 && topology_.nodes() == topology_.hubs()) {
+    if (supernodes > 1 && supernodes >= count)
+      unit = static_cast<std::size_t>(topology_.hubs_per_supernode());
     // What only keeps the clock may happen after a run's end, if its last window reaches further.
-    if (!scenario_.has_background()) horizon_ = FindHorizon(topology_, scenario_);
+    if (!scenario_.has_background()) {
+      if (unit > 1) step_max_ = FindHorizon(topology_, scenario_).time;
+      runs_supernodes_ = step_max_ > lookahead_.time;
+      const auto steps = std::clamp<std::size_t>(kNodeStepsMax / nodes.size(), 1, kStepsMax);
+      horizon_ =
+          std::min(scenario_.parameters.management_latency, static_cast<Time>(steps) * step_max_);
+    }
   }
   shards_ = std::vector<Shard>(count);
   hubs_.resize(topology_.nodes());
@@ -53,6 +64,7 @@ absl::Status Fabric::Build(int threads) {
     if (shard.work.fetches && unit > 1) shard.events.resize(supernodes);
     shard.to_shard.resize(count);
     for (Outbox& box : shard.to_shard) box.takes_packets = true;
+    for (Shard::HandedOn& handed : shard.handed_on) handed.to_shard = shard.to_shard;
     shard.owed.resize(count);
     shard.to_process.resize(static_cast<std::size_t>(placement_.processes));
   }
@@ -161,20 +173,26 @@ void Fabric::RunWindow(Time end, const Executor* executor) {
     faults_->Run(end, &actions_);
     for (const FaultAction& action : actions_) PERCS_CHECK(Inject(action).ok());
   }
-  const auto run = [this, end, supernodes = RunsSupernodes()](int s) {
+  // A window that is no longer than a step is one, whenever its first event is.
+  const bool steps = horizon_ > 0 && end - now_ > step_max_;
+  const Time first_end = steps ? std::min(end, NextEventTime() + step_max_) : end;
+  for (Shard& shard : shards_) shard.step_end = first_end;
+  const auto run = [this](int s) {
     Shard& shard = shards_[static_cast<std::size_t>(s)];
-    supernodes ? RunSupernodes(shard, end) : RunNodes(shard, end);
-    shard.BalancePackets();
+    runs_supernodes_ ? RunSupernodes(shard, shard.step_end) : RunNodes(shard, shard.step_end);
+    HandOn(shard);
   };
-  if (shards_.size() == 1) {
-    run(0);
+  const auto take_in = [this, end](int s) { return TakeIn(s, end); };
+  if (shards_.size() > 1) {
+    (*executor)(static_cast<int>(shards_.size()), run, take_in);
   } else {
-    (*executor)(static_cast<int>(shards_.size()), run, [this](int s) { TakeIn(s); });
+    do run(0);
+    while (take_in(0));
   }
   const bool managed = manager_ && manager_->next_time() < end;
   if (managed) manager_->Run(end);
   now_ = end;
-  looked_ahead_ = !HandOverControl() && !managed && shards_.size() > 1;
+  looked_ahead_ = !HandOverControl() && !managed;
   if (!losses_.any_severed()) [[likely]]
     return;
   for (Shard& shard : shards_) shard.nowhere.Clear();
@@ -191,8 +209,8 @@ Prospect Fabric::ProspectAfterWindow() const {
 }
 
 Time Fabric::WindowEnd(Time next) const {
-  const bool far = RunsSupernodes() && ManagementNext() >= next + horizon_.time;
-  return next + (far ? horizon_ : lookahead_).time;
+  const bool far = horizon_ > lookahead_.time && ManagementNext() >= next + horizon_;
+  return next + (far ? horizon_ : lookahead_.time);
 }
 
 void Fabric::RunNodes(Shard& shard, Time end) {
@@ -224,7 +242,7 @@ void Fabric::RunSupernodes(Shard& shard, Time end) {
       Time next = kNever;
       for (const auto& hub : hubs) next = std::min(next, hub->next_time());
       if (next >= end) break;
-      PERCS_CHECK(end - next <= horizon_.time);
+      PERCS_CHECK(end - next <= step_max_);
       const Time inner = std::min(end, next + lookahead_.time);
       for (const auto& hub : hubs) {
         if (hub->next_time() < inner) shard.pipeline.Add(hub.get());
@@ -236,7 +254,7 @@ void Fabric::RunSupernodes(Shard& shard, Time end) {
 }
 
 // Control items from number `from` on that stay in their supernode arrive, or are lost; the others
-// wait for the end of the window.
+// wait for the end of the step.
 void Fabric::HandOver(Shard& shard, std::size_t from, int supernode) {
   const auto arrives = [this, supernode](const ControlItem& item) {
     if (item.target == kManagerNode || topology_.supernode_of(item.target) != supernode)
@@ -249,22 +267,57 @@ void Fabric::HandOver(Shard& shard, std::size_t from, int supernode) {
   items.erase(std::remove_if(first, items.end(), arrives), items.end());
 }
 
-void Fabric::TakeIn(int s) {
+// Control items for hubs go to the parts that run these; others wait for the end of the window.
+void Fabric::HandOnControl(Shard& shard) {
+  const auto goes = [this, &shard](const ControlItem& item) {
+    Hub* const hub = HubAt(item.target);
+    if (hub == nullptr) return false;  // network management, or another process
+    Outbox& box = shard.to_shard[shard_of_[item.target]];
+    if (IsSevered(item)) return true;
+    &shards_[shard_of_[item.target]] == &shard ? hub->Receive(item) : box.control.push_back(item);
+    return true;
+  };
+  std::erase_if(shard.control, goes);
+}
+
+void Fabric::HandOn(Shard& shard) {
+  if (!shard.control.empty()) HandOnControl(shard);
+  shard.BalancePackets();
+  Shard::HandedOn& handed = shard.handed_on[shard.step % 2];
+  bool any = false;
+  for (std::size_t to = 0; to < shards_.size(); ++to) {
+    if (shard.to_shard[to].empty()) continue;
+    std::swap(shard.to_shard[to], handed.to_shard[to]);
+    any = true;
+  }
+  handed.next = any ? shard.step_end : shard.NextEventTime();
+}
+
+bool Fabric::TakeIn(int s, Time end) {
   Shard& shard = shards_[static_cast<std::size_t>(s)];
+  const unsigned step = shard.step++ % 2;
+  Time next = kNever;
   for (std::size_t from = 0; from < shards_.size(); ++from) {
-    Outbox& box = shards_[from].to_shard[static_cast<std::size_t>(s)];
+    Shard::HandedOn& handed = shards_[from].handed_on[step];
+    next = std::min(next, handed.next);
+    Outbox& box = handed.to_shard[static_cast<std::size_t>(s)];
     if (box.empty()) continue;
     shard.owed[from] += static_cast<std::int64_t>(box.packets.size() + box.spare.size());
     for (Packet* packet : box.spare) shard.work.packets.Give(packet);
+    for (const ControlItem& item : box.control) hubs_[item.target]->Receive(item);
     Apply(box);
   }
-  shard.prospect = {shard.NextEventTime(), shard.work_left()};
+  if (next < end) {
+    shard.step_end = std::min(end, next + step_max_);
+    return true;
+  }
+  shard.prospect = {shards_.size() == 1 ? next : shard.NextEventTime(), shard.work_left()};
+  return false;
 }
 
 void Fabric::Exchange() {
-  if (shards_.size() > 1) {
-    for (std::size_t s = 0; s < shards_.size(); ++s) TakeIn(static_cast<int>(s));
-  }
+  for (Shard& shard : shards_) HandOn(shard);
+  for (std::size_t s = 0; s < shards_.size(); ++s) TakeIn(static_cast<int>(s), 0);
   HandOverControl();
 }
 

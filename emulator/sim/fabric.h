@@ -54,9 +54,12 @@ struct Placement {
 };
 
 // Runs first(0..count-1), possibly at the same time, then second(0..count-1) when all of these are
-// done, and returns when those are. Threads live with the caller, never in emulator/.
+// done, and returns when those are; or begins again if they were true, which all of one turn are or
+// none. Nobody waits for the second steps of others: where one of them ends, first() of the next
+// turn begins with the same index. Threads live with the caller, never in emulator/.
 using ExecutorStep = absl::FunctionRef<void(int)>;
-using Executor = std::function<void(int count, ExecutorStep first, ExecutorStep second)>;
+using ExecutorTurn = absl::FunctionRef<bool(int)>;
+using Executor = std::function<void(int count, ExecutorStep first, ExecutorTurn second)>;
 
 // What is left to do. Things are counted where they begin and where they end, so the numbers of one
 // process may be negative: only the sums over all processes, taken at the same window, mean
@@ -142,10 +145,10 @@ class Fabric {
   // Runs all local events before `end`. REQUIRES: everything that arrives before `end` was
   // accepted.
   void RunWindow(Time end, const Executor* executor = nullptr);
-  // How far the window that begins with the event at `next` may reach. Further than the lookahead
-  // where whole supernodes run one after the other, window after window up to its end, each in the
-  // cache meanwhile; but not if a fault or network management acts in it, of whose events people
-  // are told in the order in which they happen.
+  // How far the window that begins with the event at `next` may reach. In one process that is
+  // further than the lookahead, in steps after which only the threads wait for each other. But not
+  // if a fault or network management acts in it, of whose events people are told in the order in
+  // which they happen.
   Time WindowEnd(Time next) const;
   // What the last windows left for another process; the caller empties it with Clear().
   Outbox& outbox(std::uint32_t process);
@@ -258,12 +261,12 @@ class Fabric {
   }
   Time ManagementNext() const;
   WorkLeft ManagementLeft() const;
-  // There is one process, every thread has whole supernodes and nothing else, and windows may reach
-  // further for it.
-  bool RunsSupernodes() const { return horizon_.time > lookahead_.time; }
   void RunSupernodes(Shard& shard, Time end);
   void RunNodes(Shard& shard, Time end);
   void HandOver(Shard& shard, std::size_t from, int supernode);
+  // What a part has sent to other threads in this step is theirs from now on.
+  void HandOn(Shard& shard);
+  void HandOnControl(Shard& shard);
   Hub* MakeHub(NodeId node, Shard& shard);
   absl::StatusOr<Hub*> MakeNode(NodeId node, Shard& shard);
   void MakeManagement();
@@ -274,8 +277,9 @@ class Fabric {
   void Wire(Hub* hub);
   void TakeAway(const std::vector<NodeId>& nodes);
   void TakeBack(const RejoinedHubs& rejoined);
-  // A thread's part takes in what other threads of this process have sent to it.
-  void TakeIn(int shard);
+  // A part takes in what other threads of this process have handed on to it. Whether there is
+  // another step before `end`.
+  bool TakeIn(int shard, Time end);
   // All parts do, and then what is for network management and from it is handed over.
   void Exchange();
   bool HandOverControl();                         // whether there was anything
@@ -287,7 +291,9 @@ class Fabric {
   const Scenario scenario_;
   const Topology topology_;
   const Placement placement_;
-  Lookahead lookahead_, horizon_;  // no horizon: 0
+  Lookahead lookahead_;
+  bool runs_supernodes_ = false;     // each supernode for itself up to the end of a step
+  Time step_max_ = 0, horizon_ = 0;  // of one step of a window, of all; no horizon: 0
   Time crossing_ = kNever;
   DeliveryObserver on_delivery_;
   std::vector<Shard> shards_;

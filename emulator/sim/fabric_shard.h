@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -12,16 +13,27 @@
 
 namespace percs {
 
-// Each in cache lines of its own, and what other threads read after a window in one of them.
+// Each in cache lines of its own, and what other threads read after a step apart from the rest.
 struct alignas(64) Fabric::Shard {
+  // What was sent in one step, by the part that takes it in, and the earliest event in what follows
+  // from it: not before that if nothing was sent.
+  struct HandedOn {
+    std::vector<Outbox> to_shard;
+    Time next = kNever;
+  };
+
   Prospect prospect;                 // at the end of the last window
   std::vector<ControlItem> control;  // of its hubs, to network management and to other hubs
-  alignas(64) WorkCounters work;
+  // Of this step, and of the last one: another thread may still take that in.
+  alignas(64) std::array<HandedOn, 2> handed_on;
+  alignas(64) unsigned step = 0;  // all parts are at the same one
+  Time step_end = 0;
+  WorkCounters work;
   std::vector<EventNodes> events;  // by supernode, in a large machine
   std::vector<std::unique_ptr<Hub>> hubs;
   std::vector<std::unique_ptr<EdgeNode>> blades;
   HubPipeline pipeline;
-  std::vector<Outbox> to_shard;    // other threads of this process
+  std::vector<Outbox> to_shard;    // other threads of this process, in this step
   std::vector<std::int64_t> owed;  // packets that came from each of them, less those that went
   std::vector<Outbox> to_process;  // other processes
   Outbox nowhere;                  // what severed hubs send

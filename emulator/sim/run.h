@@ -109,10 +109,10 @@ struct RunOptions {
   const Executor* executor = nullptr;  // required when threads > 1
   std::function<void(const RunProgress&)> progress;
   std::function<bool()> cancelled;
-  std::uint64_t progress_every_windows = 256;
+  std::uint64_t progress_every_windows = 16;
   // After Start, after every window, and at the end: what can be seen then. If it returns true,
-  // somebody waits for the next time, and the next window is one lookahead long: supernodes do not
-  // run ahead of each other in it. The result is the same but for the number of windows.
+  // somebody waits for the next time, and the next window is one lookahead long. The result is the
+  // same but for the number of windows.
   std::function<bool(const Fabric& fabric, std::uint64_t windows, bool ended)> watch;
   DeliveryObserver on_delivery;               // every delivery; one thread only
   std::optional<TraceSelection> trace;        // packets to follow

@@ -95,8 +95,8 @@ absl::StatusOr<EngineRun> RunEngineWithTables(const Scenario& scenario, const Ta
   while (!(*fabric)->work_left().done()) {
     const Time next = (*fabric)->NextEventTime();
     if (next >= kNever) return absl::FailedPreconditionError("work left, but no event");
-    const auto lookahead = static_cast<std::uint32_t>((*fabric)->lookahead());
-    (*fabric)->RunWindow(next + 1 + windows.Below(lookahead));
+    const Time longest = (*fabric)->WindowEnd(next) - next;
+    (*fabric)->RunWindow(next + 1 + windows.Below(static_cast<std::uint32_t>(longest)));
     ++count;
   }
   std::vector<NodeResult> results;

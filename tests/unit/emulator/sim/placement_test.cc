@@ -5,6 +5,7 @@
 #include <malloc.h>
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "emulator/base/version.h"
@@ -177,26 +178,27 @@ TEST(Placement, DigestIsTheSameInThreadsAndProcesses) {
   }
 }
 
-// Alone, whole supernodes run several lookaheads one after the other; split, every window is one.
-TEST(Placement, WindowsOfWholeSupernodesReachFurther) {
-  Scenario scenario;
-  scenario.topology = {4, 1, 2, 1};
-  scenario.workload = Uniform(0.5, 256);
-  const auto split = SplitRun(scenario, test::Processes(4));
-  ASSERT_TRUE(split.ok()) << split.status();
-  for (const int threads : {1, 2, 3, 4, 5, 8}) {
-    SCOPED_TRACE(threads);
-    RunOptions options;
-    options.threads = threads;
-    options.executor = &test::kThreads;
-    const auto run = RunScenario(scenario, options);
-    ASSERT_TRUE(run.ok()) << run.status();
-    EXPECT_EQ(run->digest, split->digest);
-    // With more threads than supernodes, one has less than a supernode.
-    if (threads <= 4)
-      EXPECT_LT(run->windows, split->windows / 3);
-    else
-      EXPECT_EQ(run->windows, split->windows);
+// In one process windows have several steps, whole supernodes or not; split, every window is one.
+TEST(Placement, WindowsOfOneProcessReachFurther) {
+  for (const TopologySpec& topology : {TopologySpec{4, 1, 2, 1}, TopologySpec{1, 2, 4, 1}}) {
+    Scenario scenario;
+    scenario.topology = topology;
+    scenario.workload = Uniform(0.5, 256);
+    const auto split = SplitRun(scenario, test::Processes(2));
+    ASSERT_TRUE(split.ok()) << split.status();
+    std::set<std::uint64_t> windows;
+    for (const int threads : {1, 2, 3, 4, 5, 8}) {
+      SCOPED_TRACE(threads);
+      RunOptions options;
+      options.threads = threads;
+      options.executor = &test::kThreads;
+      const auto run = RunScenario(scenario, options);
+      ASSERT_TRUE(run.ok()) << run.status();
+      EXPECT_EQ(run->digest, split->digest);
+      EXPECT_LT(run->windows, split->windows / 10);
+      windows.insert(run->windows);
+    }
+    EXPECT_EQ(windows.size(), 1u);
   }
 }
 

@@ -27,6 +27,7 @@ constexpr std::chrono::seconds kDeadline(60);
 std::int64_t Standstill() { return 0; }
 
 constexpr auto kNothing = [](int) {};
+constexpr auto kOnce = [](int) { return false; };
 
 // Helpers stay where they are until they are let go.
 class Held {
@@ -62,7 +63,7 @@ TEST(ThreadPoolTest, RunsEveryIndexExactlyOncePerRoundBeforeItReturns) {
         std::vector<int> seen(64, 0);  // unsynchronised on purpose: Run() has to order the accesses
         for (int round = 0; round < 200; ++round) {
           pool.Run(
-              count, [&](int i) { ++seen[i]; }, kNothing);
+              count, [&](int i) { ++seen[i]; }, kOnce);
           for (int i = 0; i < 64; ++i) ASSERT_EQ(seen[i], i < count ? round + 1 : 0);
         }
       }
@@ -82,6 +83,7 @@ TEST(ThreadPoolTest, NobodyBeginsTheSecondStepBeforeAllHaveDoneTheFirst) {
       const auto sees_all = [&](int i) {
         second[i] = round;
         seen[i] = static_cast<int>(std::count(first.begin(), first.end(), round));
+        return false;
       };
       pool.Run(
           kCount, [&](int i) { first[i] = round; }, sees_all);
@@ -89,6 +91,50 @@ TEST(ThreadPoolTest, NobodyBeginsTheSecondStepBeforeAllHaveDoneTheFirst) {
     }
     EXPECT_EQ(wrong, 0) << threads << " threads";
   }
+}
+
+// Turns of one round: in each, what all others wrote in the first step is there in the second, and
+// nobody is further than the next turn's first step. Rounds of few indices leave threads out.
+TEST(ThreadPoolTest, InEveryTurnTheFirstStepsOfAllComeBeforeTheSecond) {
+  for (const int threads : {1, 2, 3, 5}) {
+    ThreadPool pool(threads, {.cores = 8, .now = &Standstill});
+    constexpr int kCount = 7;
+    int wrong = 0, turns = 0;
+    for (int round = 1; round <= 500; ++round) {
+      const int count = 1 + round % kCount, last = 1 + round % 5;
+      // By turn, modulo two: a thread may write for the next turn while others still read.
+      std::array<std::array<int, kCount>, 2> first{};
+      std::array<int, kCount> turn{}, good{};
+      pool.Run(
+          count, [&](int i) { first[turn[i] % 2][i] = turn[i] + 1; },
+          [&](int i) {
+            const auto& of_turn = first[turn[i] % 2];
+            const auto written = std::count(of_turn.begin(), of_turn.begin() + count, turn[i] + 1);
+            good[i] += written == count;
+            return ++turn[i] < last;
+          });
+      for (int i = 0; i < count; ++i) wrong += turn[i] != last || good[i] != last;
+      turns += last;
+    }
+    EXPECT_EQ(wrong, 0) << threads << " threads, " << turns << " turns";
+  }
+}
+
+TEST(ThreadPoolTest, TheCallerDoesAllTurnsOfAPartThatNobodyHasBegun) {
+  Held held;
+  ThreadPool pool(2, {.cores = 2, .now = &Standstill, .before_begin = [&](int) { held.Wait(); }});
+  std::array<int, 2> turns{};
+  auto all = std::async(std::launch::async, [&] {
+    for (int round = 0; round < 100; ++round) {
+      turns = {};
+      pool.Run(2, kNothing, [&](int i) { return ++turns[i] < 10; });
+    }
+  });
+  const bool in_time = all.wait_for(kDeadline) == std::future_status::ready;
+  held.LetGo();
+  ASSERT_TRUE(in_time) << "the caller waits for a helper that the machine does not run";
+  EXPECT_EQ(turns, (std::array<int, 2>{10, 10}));
+  EXPECT_EQ(pool.counts().taken_over, 100);
 }
 
 // A thread that falls asleep just when what it waits for happens is woken all the same.
@@ -105,7 +151,7 @@ TEST(ThreadPoolTest, NoWakeUpIsLost) {
         for (++begun; begun < 2 * round;) std::this_thread::yield();
         for (auto& line : lines[(thread + round) % 2]) line[0] = round;
       };
-      pool.Run(2, meet, kNothing);
+      pool.Run(2, meet, kOnce);
     }
   });
   ASSERT_EQ(all.wait_for(kDeadline), std::future_status::ready) << "all threads sleep";
@@ -124,7 +170,10 @@ TEST(ThreadPoolTest, PartsOfARoundRunAtTheSameTimeOnTheirThreads) {
         if (i < 3 && ++begun == 3) begun.notify_all();
         for (int now = begun; i < 3 && now < 3; now = begun) begun.wait(now);
       },
-      [&](int i) { EXPECT_EQ(thread_of[i], std::this_thread::get_id()) << i; });
+      [&](int i) {
+        EXPECT_EQ(thread_of[i], std::this_thread::get_id()) << i;
+        return false;
+      });
   EXPECT_EQ(thread_of[0], std::this_thread::get_id());
   for (int i = 0; i < 3; ++i) EXPECT_EQ(thread_of[i], thread_of[i + 3]) << i;
   EXPECT_NE(thread_of[0], thread_of[1]);
@@ -141,7 +190,7 @@ TEST(ThreadPoolTest, WakesThreadsThatFellAsleep) {
       if (++begun == 2) begun.notify_all();
       for (int now = begun; now < 2; now = begun) begun.wait(now);
     };
-    pool.Run(2, meet, kNothing);
+    pool.Run(2, meet, kOnce);
     const auto give_up = std::chrono::steady_clock::now() + kDeadline;
     while (pool.counts().slept == before && std::chrono::steady_clock::now() < give_up)
       std::this_thread::yield();
@@ -163,7 +212,7 @@ TEST(ThreadPoolTest, AHelperThatHasNotBegunHoldsNothingUp) {
   auto all = std::async(std::launch::async, [&] {
     for (int round = 0; round < kRounds; ++round)
       pool.Run(
-          3, [&](int) { ran_on.push_back(std::this_thread::get_id()); }, kNothing);
+          3, [&](int) { ran_on.push_back(std::this_thread::get_id()); }, kOnce);
     return std::this_thread::get_id();
   });
   EXPECT_TRUE(held.AwaitWaiting(2));
@@ -174,7 +223,8 @@ TEST(ThreadPoolTest, AHelperThatHasNotBegunHoldsNothingUp) {
   EXPECT_EQ(pool.counts().taken_over, 2 * kRounds);
   // Late as they are, they find rounds that are over, and later ones to take part in.
   std::vector<int> seen(3, 0);
-  for (int round = 0; round < kRounds; ++round) pool.Run(3, kNothing, [&](int i) { ++seen[i]; });
+  for (int round = 0; round < kRounds; ++round)
+    pool.Run(3, kNothing, [&](int i) { return ++seen[i] < 0; });
   EXPECT_EQ(seen, std::vector<int>(3, kRounds));
 }
 
@@ -188,7 +238,7 @@ TEST(ThreadPoolTest, HelpersThatNeverComeAreSoonAskedSeldom) {
   Held held;
   ThreadPool pool(2, {.cores = 2, .now = &Ticking, .before_begin = [&](int) { held.Wait(); }});
   constexpr int kRounds = 200'000;
-  for (int round = 0; round < kRounds; ++round) pool.Run(2, kNothing, kNothing);
+  for (int round = 0; round < kRounds; ++round) pool.Run(2, kNothing, kOnce);
   const ThreadPool::Counts counts = pool.counts();
   held.LetGo();
   EXPECT_EQ(counts.shared + counts.alone, kRounds);
@@ -217,7 +267,7 @@ TEST(HelperAccountTest, LossesStayBelowAShareOfTheWork) {
       }
       const std::int64_t saved = up_to(worked + 1);
       const std::int64_t lost = up_to(one_in) == 0 ? stall : up_to(part);
-      account.Shared(worked, saved, lost);
+      account.Shared(1, worked, saved, lost);
       elapsed += worked + lost, one_thread += worked + saved;
     }
     EXPECT_LE(elapsed, one_thread + one_thread / HelperAccount::kShare + HelperAccount::kReserve +
@@ -230,10 +280,10 @@ TEST(HelperAccountTest, SharesForAsLongAsItPays) {
   HelperAccount account;
   // A helper loses its core for a while now and then, for less than has been gained until then.
   for (int round = 0; round < 10'000; ++round) {
-    account.Shared(30'000, 28'000, round % 1'000 == 500 ? 10'000'000 : 3'000);
+    account.Shared(1, 30'000, 28'000, round % 1'000 == 500 ? 10'000'000 : 3'000);
     ASSERT_TRUE(account.share()) << round;
   }
-  account.Shared(30'000, 28'000, 2 * HelperAccount::kGainedMost);
+  account.Shared(1, 30'000, 28'000, 2 * HelperAccount::kGainedMost);
   int alone = 0;
   for (; !account.share(); ++alone) account.Alone(58'000);
   EXPECT_GT(alone, 0);
@@ -243,16 +293,16 @@ TEST(HelperAccountTest, SharesForAsLongAsItPays) {
 // A long good time does not pay for a long bad one.
 TEST(HelperAccountTest, PausesSoonWhenSharingPaysNoMore) {
   HelperAccount account;
-  for (int round = 0; round < 1'000'000; ++round) account.Shared(30'000, 28'000, 3'000);
+  for (int round = 0; round < 1'000'000; ++round) account.Shared(1, 30'000, 28'000, 3'000);
   std::int64_t lost = 0;
-  for (; account.share(); lost += 400'000) account.Shared(30'000, 28'000, 400'000);
+  for (; account.share(); lost += 400'000) account.Shared(1, 30'000, 28'000, 400'000);
   EXPECT_LT(lost, HelperAccount::kGainedMost * 11 / 10);
 }
 
 TEST(HelperAccountTest, TriesLessOftenWhileItDoesNotPayAndAsOftenAsBeforeWhenItDoes) {
   HelperAccount account;
   const auto rounds_alone = [&account] {
-    while (account.share()) account.Shared(30'000, 1'000, 3'000'000);
+    while (account.share()) account.Shared(1, 30'000, 1'000, 3'000'000);
     int alone = 0;
     for (; !account.share(); ++alone) account.Alone(60'000);
     return alone;
@@ -263,7 +313,7 @@ TEST(HelperAccountTest, TriesLessOftenWhileItDoesNotPayAndAsOftenAsBeforeWhenItD
   for (int trial = 0; trial < 10; ++trial) last = rounds_alone();
   EXPECT_GT(last, 10 * first);
   EXPECT_EQ(rounds_alone(), last) << "but never gives it up";
-  for (int round = 0; round < 100; ++round) account.Shared(30'000, 28'000, 3'000);
+  for (int round = 0; round < 100; ++round) account.Shared(1, 30'000, 28'000, 3'000);
   const int again = rounds_alone();
   EXPECT_GT(again, 0);
   EXPECT_LE(again, first);
