@@ -52,8 +52,8 @@ TEST(Payload, AShortOneHasNoMemoryOfAFullOneNorTheOtherWayRound) {
 TEST(Payload, AThreadKeepsSomeAndFreesThemWhenItEnds) {
   std::vector<PayloadRef> made;
   for (int i = 0; i < 1000; ++i) made.push_back(PayloadRef::Make());
-  static thread_local PayloadRef dropped_last;  // made before the thread keeps any
   std::thread([made = std::move(made)]() mutable {
+    static thread_local PayloadRef dropped_last;  // made before the thread keeps any
     dropped_last = PayloadRef::Make();
     made.clear();
     for (int i = 0; i < 1000; ++i) made.push_back(PayloadRef::Make());
