@@ -4,11 +4,16 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
+#include <algorithm>
+#include <array>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 
+#include "emulator/base/random.h"
 #include "emulator/base/version.h"
+#include "emulator/routing/planner.h"
 #include "emulator/scenario/link_settings.h"
 #include "tests/support/executors.h"
 #include "tests/support/seed.h"
@@ -53,9 +58,9 @@ Scenario BladeScenario() {
 }
 
 // Reliable traffic over links that all corrupt flits; one of them so many that it is given up.
-Scenario ErrorScenario() {
+Scenario ErrorScenario(const TopologySpec& spec) {
   Scenario s;
-  s.topology = {2, 2, 2, 2};
+  s.topology = spec;
   s.workload = AllToAllWorkload{16384, Schedule::kSpread, true, PayloadMode::kVerified};
   const Topology topology = Topology::Create(s.topology).value();
   for (const LinkEnd& end : topology.Links()) {
@@ -64,6 +69,7 @@ Scenario ErrorScenario() {
     }
   }
   s.faults.push_back(SetCorruptNext(3 * kMicrosecond, {5, 0}, 100));
+  if (spec.supernodes == 1) return s;
   // Lanes: fewer, too few, repaired.
   s.faults.push_back(SetLanesLost(2 * kMicrosecond, {0, 0}, 20));
   s.faults.push_back(SetLanesLost(4 * kMicrosecond, {0, kDFirst}, 9));
@@ -130,7 +136,8 @@ std::map<std::string, Scenario> Scenarios() {
   s.reroute = false;
   all["one-flit packets, a cable lost, nobody reroutes"] = s;
   all["blades among hubs, one cut off and back"] = BladeScenario();
-  all["errors on every link, one given up, lanes lost, reroutes"] = ErrorScenario();
+  all["errors on every link, one given up, lanes lost, reroutes"] = ErrorScenario({2, 2, 2, 2});
+  all["errors on every link of one supernode, one given up"] = ErrorScenario({1, 2, 4, 1});
   all["faults of links and tables that come and go"] = FaultScenario();
   return all;
 }
@@ -202,6 +209,42 @@ TEST(Placement, WindowsOfOneProcessReachFurther) {
   }
 }
 
+// The same machine twice: one has windows of several steps that end anywhere, the other has those
+// of at most a lookahead. At each end, all before it has happened in both, and nothing after it.
+TEST(Placement, AWindowOfSeveralStepsEndsWhereItIsToldTo) {
+  PERCS_TRACE_SEED();
+  for (const TopologySpec& topology : {TopologySpec{4, 1, 2, 1}, TopologySpec{1, 2, 4, 1}}) {
+    Scenario scenario;
+    scenario.topology = topology;
+    scenario.workload = Uniform(0.5, 256);
+    for (const int threads : {1, 2, 3, 8}) {
+      SCOPED_TRACE(threads);
+      std::array<std::unique_ptr<Fabric>, 2> fabrics;
+      for (auto& fabric : fabrics) {
+        fabric = Fabric::Create(scenario, Placement::Single(8), threads).value();
+        const TableSet tables = Planner(fabric->topology()).Plan(Failures());
+        for (NodeId node = 0; node < 8; ++node) fabric->InstallTables(node, tables[node]);
+        fabric->Start();
+      }
+      auto& [far, near] = fabrics;
+      RandomStream random(test::Seed(), "window lengths");
+      int windows = 0;
+      for (Time next = 0; (next = far->NextEventTime()) < kNever; ++windows) {
+        const Time longest = far->WindowEnd(next) - next;
+        ASSERT_GT(longest, far->lookahead());
+        const Time end = next + 1 + random.Below(static_cast<std::uint32_t>(longest));
+        far->RunWindow(end, &test::kThreads);
+        for (Time at = near->NextEventTime(); at < end; at = near->NextEventTime())
+          near->RunWindow(std::min(at + near->lookahead(), end), &test::kBackwards);
+        ASSERT_GE(far->NextEventTime(), end);
+        ASSERT_EQ(far->flits_moved(), near->flits_moved()) << FormatTime(end);
+        ASSERT_EQ(far->packets_delivered(), near->packets_delivered()) << FormatTime(end);
+      }
+      EXPECT_GT(windows, 5);
+    }
+  }
+}
+
 // Bytes that the process has allocated, at most, while the scenario ran in this many parts.
 std::size_t LargestHeap(const Scenario& scenario, int parts) {
   std::size_t largest = 0;
@@ -241,6 +284,7 @@ const std::map<std::string, std::string> kGolden = {
     {"blades among hubs, one cut off and back", "a3101e9a8759e6f1ddbbdb60410d8e1a"},
     {"errors on every link, one given up, lanes lost, reroutes",
      "b9553e48aec11a63b1c9c7321b7883d5"},
+    {"errors on every link of one supernode, one given up", "c2725e097dea8512933917f0d5b9a247"},
     {"one-flit packets, a cable lost, nobody reroutes", "3790236830c27651a5ec6f4413d4a808"},
     {"saturation", "4da4cb45797373003791e274899eb409"},
     {"saturation, shallow buffers, two supernodes", "fd13741e410099c4efe0a979125adb71"},
