@@ -132,10 +132,10 @@ class Middle {
         service_(AddressOf(folder, processes), [this] { return Accept(); }) {}
   bool started() const { return service_.started(); }
 
-  // Rounds in that time, which begins when all processes are there.
+  // Rounds in that time, which begins after the first one: then all streams are there.
   std::uint64_t Count(std::chrono::duration<double> time) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return rounds_ > 0; });
+    changed_.wait(lock, [this] { return rounds_ > 1; });
     const std::uint64_t before = rounds_;
     changed_.wait_for(lock, time, [] { return false; });
     return rounds_ - before;
@@ -157,7 +157,7 @@ class Middle {
   // With the lock held.
   void BeginRound() {
     answers_ = 0;
-    if (++rounds_ == 1) changed_.notify_all();
+    if (++rounds_ == 2) changed_.notify_all();
     for (ServerEnd* arm : arms_) arm->Write();
   }
 
