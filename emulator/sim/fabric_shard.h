@@ -15,8 +15,8 @@ namespace percs {
 
 // Each in cache lines of its own, and what other threads read after a step apart from the rest.
 struct alignas(64) Fabric::Shard {
-  // What was sent in one step, by the part that takes it in, and the earliest event in what follows
-  // from it: not before that if nothing was sent.
+  // What this part sent in one step, by the part that takes it in, and the time before which
+  // nothing more happens in this part or follows from that.
   struct HandedOn {
     std::vector<Outbox> to_shard;
     Time next = kNever;

@@ -313,6 +313,7 @@ TEST(ProgressTest, TheShareIsThatOfPacketsOrOfTimeWhicheverIsFurther) {
 TEST(ProgressTest, RunsOfLargeMachinesAreLookedAtAfterFewerWindows) {
   EXPECT_EQ(LocalRunProgress::EveryWindows(1), 16U);
   EXPECT_EQ(LocalRunProgress::EveryWindows(32), 16U);
+  EXPECT_EQ(LocalRunProgress::EveryWindows(512), 16U);
   EXPECT_EQ(LocalRunProgress::EveryWindows(1'024), 8U);
   EXPECT_EQ(LocalRunProgress::EveryWindows(16'384), 1U);
 }
