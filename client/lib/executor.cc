@@ -54,11 +54,10 @@ ThreadPool::~ThreadPool() {
   for (std::thread& helper : helpers_) helper.join();
 }
 
-void ThreadPool::Run(int count, ExecutorStep first, ExecutorTurn second) {
+void ThreadPool::Run(int count, ExecutorStep step) {
   std::int64_t at = settings_.now();
   count_ = count;
-  first_.emplace(first);
-  second_.emplace(second);
+  step_.emplace(step);
   if (helpers_.empty() || count <= 1 || !account_.share()) {
     RunAlone();
     account_.Alone(settings_.now() - at);
@@ -71,19 +70,17 @@ void ThreadPool::Run(int count, ExecutorStep first, ExecutorTurn second) {
   std::int64_t worked = 0, saved = 0, lost = 0;
   bool again = true;
   for (bool may_take = true; again; may_take = false) {
-    RunFirst(0);
-    const std::int64_t then = settings_.now();
-    Done(parts_[0]->first_done, ++turn);
-    RunFirstOfOthers(round, turn, may_take);
-    AwaitFirst(turn);
-    again = RunSecond(0);
-    RunSecondOfOthers();
-    if (!again) AwaitDone(round);
-    // The second step is short. It counts as lost, though helpers save some of it, too.
-    worked += then - at;
+    AwaitTurn(turn++);
+    const std::int64_t began = settings_.now();
+    lost += began - at;
+    again = RunTurn(0);
     at = settings_.now();
-    lost += at - then;
+    worked += at - began;
+    Done(parts_[0]->turn_done, turn);
+    RunTakenOver(round, turn, may_take);
   }
+  AwaitDone(round);
+  lost += settings_.now() - at;
   for (int thread = 1; thread < threads(); ++thread) {
     const Part& part = *parts_[static_cast<std::size_t>(thread)];
     // Parts are about equal. If a helper took longer for its own, it may have been off its core.
@@ -95,7 +92,7 @@ void ThreadPool::Run(int count, ExecutorStep first, ExecutorTurn second) {
 }
 
 Executor ThreadPool::executor() {
-  return [this](int count, ExecutorStep first, ExecutorTurn second) { Run(count, first, second); };
+  return [this](int count, ExecutorStep step) { Run(count, step); };
 }
 
 ThreadPool::Counts ThreadPool::counts() const {
@@ -107,22 +104,17 @@ ThreadPool::Counts ThreadPool::counts() const {
 void ThreadPool::RunAlone() {
   bool again = count_ > 0;
   while (again) {
-    for (int i = 0; i < count_; ++i) (*first_)(i);
-    for (int i = 0; i < count_; ++i) again = (*second_)(i);
+    for (int i = 0; i < count_; ++i) again = (*step_)(i);
   }
 }
 
-void ThreadPool::RunFirst(int thread) const {
-  for (int i = thread; i < count_; i += threads()) (*first_)(i);
-}
-
-bool ThreadPool::RunSecond(int thread) const {
+bool ThreadPool::RunTurn(int thread) const {
   bool again = false;
-  for (int i = thread; i < count_; i += threads()) again = (*second_)(i);
+  for (int i = thread; i < count_; i += threads()) again = (*step_)(i);
   return again;
 }
 
-void ThreadPool::RunFirstOfOthers(Round round, Turn turn, bool may_take) {
+void ThreadPool::RunTakenOver(Round round, Turn turn, bool may_take) {
   for (int thread = threads() - 1; thread > 0; --thread) {
     Part& part = *parts_[static_cast<std::size_t>(thread)];
     if (may_take) {
@@ -130,14 +122,8 @@ void ThreadPool::RunFirstOfOthers(Round round, Turn turn, bool may_take) {
       counts_.taken_over += part.taken_over;
     }
     if (!part.taken_over) continue;
-    RunFirst(thread);
-    Done(part.first_done, turn);
-  }
-}
-
-void ThreadPool::RunSecondOfOthers() {
-  for (int thread = 1; thread < threads(); ++thread) {
-    if (parts_[static_cast<std::size_t>(thread)]->taken_over) RunSecond(thread);
+    RunTurn(thread);
+    Done(part.turn_done, turn);
   }
 }
 
@@ -156,11 +142,12 @@ void ThreadPool::Done(std::atomic<std::uint32_t>& done, std::uint32_t number) {
   if (sleepers_.load(std::memory_order_seq_cst) > 0) done.notify_all();
 }
 
-// Threads without an index take no part in turns.
-void ThreadPool::AwaitFirst(Turn turn) {
+// Those of earlier rounds are done. Threads without an index take no part in turns.
+void ThreadPool::AwaitTurn(Turn turn) {
+  if (turn == turn_) return;
   const int busy = std::min(threads(), count_);
   for (int thread = 0; thread < busy; ++thread)
-    Await(parts_[static_cast<std::size_t>(thread)]->first_done, turn);
+    Await(parts_[static_cast<std::size_t>(thread)]->turn_done, turn);
 }
 
 void ThreadPool::AwaitDone(Round round) {
@@ -203,12 +190,11 @@ void ThreadPool::Work(int thread) {
     Turn turn = turn_;
     bool again = thread < count_;
     while (again) {
+      AwaitTurn(turn);
       const std::int64_t began = settings_.now();
-      RunFirst(thread);
+      again = RunTurn(thread);
       part.worked += settings_.now() - began;
-      Done(part.first_done, ++turn);
-      AwaitFirst(turn);
-      again = RunSecond(thread);
+      Done(part.turn_done, ++turn);
     }
     Done(part.done, round);
   }

@@ -2,8 +2,8 @@
 // microsecond, because a window of virtual time is often not much longer than that. A machine that
 // is busy with something else may take a helper off its core at any time, so nothing waits for a
 // helper that has not begun: the caller does that helper's part, too. All turns of a round are one
-// hand-over; in each of them every thread looks by itself whether the others have done the first
-// step.
+// hand-over; in each of them every thread looks by itself whether the others have done the turn
+// before.
 #pragma once
 
 #include <atomic>
@@ -44,7 +44,7 @@ class ThreadPool {
   int threads() const { return static_cast<int>(parts_.size()); }
   // As Executor says. Index i runs on thread i mod threads(), so a partition stays in one core's
   // cache, unless that thread is late or does not pay; then it runs on the caller's.
-  void Run(int count, ExecutorStep first, ExecutorTurn second);
+  void Run(int count, ExecutorStep step);
   // REQUIRES: the pool outlives it.
   Executor executor();
   Counts counts() const;
@@ -56,24 +56,24 @@ class ThreadPool {
   // One thread's part of a round. Each in cache lines of its own: two threads write here every few
   // microseconds.
   struct alignas(64) Part {
-    std::atomic<Round> taken{0};      // the last round that was begun here, by any thread
-    std::atomic<Turn> first_done{0};  // the last turn whose first step is done
-    std::atomic<Round> done{0};       // the last round that is
-    std::int64_t worked = 0;          // ns of a helper's first steps, written before `done`
-    bool taken_over = false;          // in this round, by the caller, which alone looks at it
+    std::atomic<Round> taken{0};     // the last round that was begun here, by any thread
+    std::atomic<Turn> turn_done{0};  // the last turn that is done
+    std::atomic<Round> done{0};      // the last round that is
+    std::int64_t worked = 0;         // ns of a helper's steps, written before `done`
+    bool taken_over = false;         // in this round, by the caller, which alone looks at it
   };
 
   void Work(int thread);
   void RunAlone();
-  void RunFirst(int thread) const;
-  bool RunSecond(int thread) const;
-  // The caller's share of a turn, besides its own part: what it has taken over.
-  void RunFirstOfOthers(Round round, Turn turn, bool may_take);
-  void RunSecondOfOthers();
+  // The steps of a thread's indices, of one turn. Whether there is another turn.
+  bool RunTurn(int thread) const;
+  // The same of parts that the caller does besides its own, which it may take over now.
+  void RunTakenOver(Round round, Turn turn, bool may_take);
   bool Take(Part& part, Round round);
   // `done` gets the number, for all who wait for it.
   void Done(std::atomic<std::uint32_t>& done, std::uint32_t number);
-  void AwaitFirst(Turn turn);
+  // Until all have done it.
+  void AwaitTurn(Turn turn);
   void AwaitDone(Round round);
   // Until the value is the number or a later one, which it returns; bounded spinning, then sleep.
   std::uint32_t Await(const std::atomic<std::uint32_t>& value, std::uint32_t number);
@@ -81,15 +81,14 @@ class ThreadPool {
   const ThreadPoolSettings settings_;
   HelperAccount account_;
   Counts counts_;
-  // Seldom written, and read after each step.
+  // Seldom written, and read after each turn.
   alignas(64) std::atomic<int> sleepers_{0};
   std::atomic<std::uint64_t> slept_{0};
   alignas(64) std::atomic<Round> round_{0};
   std::atomic<bool> stop_{false};
   // Written before round_ is raised, in its cache line.
   int count_ = 0;
-  std::optional<ExecutorStep> first_;
-  std::optional<ExecutorTurn> second_;
+  std::optional<ExecutorStep> step_;
   Turn turn_ = 0;                             // the last one of the round before
   std::vector<std::unique_ptr<Part>> parts_;  // by thread
   std::vector<std::thread> helpers_;

@@ -174,20 +174,15 @@ void Fabric::RunWindow(Time end, const Executor* executor) {
     for (const FaultAction& action : actions_) PERCS_CHECK(Inject(action).ok());
   }
   // A window that is no longer than a step is one, whenever its first event is.
-  const bool steps = horizon_ > 0 && end - now_ > step_max_;
-  const Time first_end = steps ? std::min(end, NextEventTime() + step_max_) : end;
-  for (Shard& shard : shards_) shard.step_end = first_end;
-  const auto run = [this](int s) {
-    Shard& shard = shards_[static_cast<std::size_t>(s)];
-    runs_supernodes_ ? RunSupernodes(shard, shard.step_end) : RunNodes(shard, shard.step_end);
-    HandOn(shard);
-  };
-  const auto take_in = [this, end](int s) { return TakeIn(s, end); };
+  const bool several = horizon_ > 0 && end - now_ > step_max_;
+  const Steps steps =
+      several ? Steps{NextEventTime(), end, step_max_} : Steps{now_, end, end - now_};
+  for (Shard& shard : shards_) shard.step = 0;
+  const auto step = [this, &steps](int s) { return RunStep(s, steps); };
   if (shards_.size() > 1) {
-    (*executor)(static_cast<int>(shards_.size()), run, take_in);
+    (*executor)(static_cast<int>(shards_.size()), step);
   } else {
-    do run(0);
-    while (take_in(0));
+    while (step(0)) continue;
   }
   const bool managed = manager_ && manager_->next_time() < end;
   if (managed) manager_->Run(end);
@@ -213,11 +208,28 @@ Time Fabric::WindowEnd(Time next) const {
   return next + (far ? horizon_ : lookahead_.time);
 }
 
-void Fabric::RunNodes(Shard& shard, Time end) {
+// Every part knows the same of all, so they have the same steps, and the same last one.
+bool Fabric::RunStep(int s, const Steps& steps) {
+  Shard& shard = shards_[static_cast<std::size_t>(s)];
+  const unsigned step = shard.step++;
+  const Time next = step == 0 ? steps.first : TakeIn(s, step - 1);
+  if (next >= steps.end) {
+    shard.prospect = {shards_.size() == 1 ? next : shard.NextEventTime(), shard.work_left()};
+    return false;
+  }
+  shard.begin = next;
+  shard.step_end = std::min(steps.end, next + steps.reach);
+  runs_supernodes_ ? RunSupernodes(shard) : RunNodes(shard);
+  HandOn(shard, step);
+  return true;
+}
+
+void Fabric::RunNodes(Shard& shard) {
+  const Time begin = shard.begin, end = shard.step_end;
   // In a longer window a partition would run past arrivals that others may still send.
-  const auto acts = [this, end](const auto& node) {
+  const auto acts = [this, begin, end](const auto& node) {
     const Time next = node.next_time();
-    PERCS_CHECK(next >= end || end - next <= lookahead_.time);
+    PERCS_CHECK(next >= end || (next >= begin && end - next <= lookahead_.time));
     return next < end;
   };
   for (const auto& hub : shard.hubs) {
@@ -229,7 +241,8 @@ void Fabric::RunNodes(Shard& shard, Time end) {
   }
 }
 
-void Fabric::RunSupernodes(Shard& shard, Time end) {
+void Fabric::RunSupernodes(Shard& shard) {
+  const Time end = shard.step_end;
   const auto supernode_of = [this, &shard](std::size_t hub) {
     return topology_.supernode_of(shard.hubs[hub]->context().node);
   };
@@ -242,48 +255,38 @@ void Fabric::RunSupernodes(Shard& shard, Time end) {
       Time next = kNever;
       for (const auto& hub : hubs) next = std::min(next, hub->next_time());
       if (next >= end) break;
-      PERCS_CHECK(end - next <= step_max_);
+      PERCS_CHECK(next >= shard.begin && end - next <= step_max_);
       const Time inner = std::min(end, next + lookahead_.time);
       for (const auto& hub : hubs) {
         if (hub->next_time() < inner) shard.pipeline.Add(hub.get());
       }
       shard.pipeline.Run(inner, shard.work.fetches);
-      HandOver(shard, from, supernode);
+      if (shard.control.size() > from) HandOnControl(shard, from, supernode);
     }
   }
 }
 
-// Control items from number `from` on that stay in their supernode arrive, or are lost; the others
-// wait for the end of the step.
-void Fabric::HandOver(Shard& shard, std::size_t from, int supernode) {
-  const auto arrives = [this, supernode](const ControlItem& item) {
-    if (item.target == kManagerNode || topology_.supernode_of(item.target) != supernode)
+// They arrive, in another part at the end of the step, or are lost. The others, for network
+// management and other processes, wait for the end of the window.
+void Fabric::HandOnControl(Shard& shard, std::size_t from, std::optional<int> supernode) {
+  const auto goes = [this, &shard, supernode](const ControlItem& item) {
+    Hub* const hub = HubAt(item.target);
+    if (hub == nullptr || (supernode && topology_.supernode_of(item.target) != *supernode))
       return false;
-    if (!IsSevered(item)) hubs_[item.target]->Receive(item);
+    if (IsSevered(item)) return true;
+    const std::size_t to = shard_of_[item.target];
+    &shards_[to] == &shard ? hub->Receive(item) : shard.to_shard[to].control.push_back(item);
     return true;
   };
   std::vector<ControlItem>& items = shard.control;
   const auto first = items.begin() + static_cast<std::ptrdiff_t>(from);
-  items.erase(std::remove_if(first, items.end(), arrives), items.end());
+  items.erase(std::remove_if(first, items.end(), goes), items.end());
 }
 
-// Control items for hubs go to the parts that run these; others wait for the end of the window.
-void Fabric::HandOnControl(Shard& shard) {
-  const auto goes = [this, &shard](const ControlItem& item) {
-    Hub* const hub = HubAt(item.target);
-    if (hub == nullptr) return false;  // network management, or another process
-    Outbox& box = shard.to_shard[shard_of_[item.target]];
-    if (IsSevered(item)) return true;
-    &shards_[shard_of_[item.target]] == &shard ? hub->Receive(item) : box.control.push_back(item);
-    return true;
-  };
-  std::erase_if(shard.control, goes);
-}
-
-void Fabric::HandOn(Shard& shard) {
-  if (!shard.control.empty()) HandOnControl(shard);
+void Fabric::HandOn(Shard& shard, unsigned step) {
+  if (!shard.control.empty()) HandOnControl(shard, 0, std::nullopt);
   shard.BalancePackets();
-  Shard::HandedOn& handed = shard.handed_on[shard.step % 2];
+  Shard::HandedOn& handed = shard.handed_on[step % 2];
   bool any = false;
   for (std::size_t to = 0; to < shards_.size(); ++to) {
     if (shard.to_shard[to].empty()) continue;
@@ -293,12 +296,11 @@ void Fabric::HandOn(Shard& shard) {
   handed.next = any ? shard.step_end : shard.NextEventTime();
 }
 
-bool Fabric::TakeIn(int s, Time end) {
+Time Fabric::TakeIn(int s, unsigned step) {
   Shard& shard = shards_[static_cast<std::size_t>(s)];
-  const unsigned step = shard.step++ % 2;
   Time next = kNever;
   for (std::size_t from = 0; from < shards_.size(); ++from) {
-    Shard::HandedOn& handed = shards_[from].handed_on[step];
+    Shard::HandedOn& handed = shards_[from].handed_on[step % 2];
     next = std::min(next, handed.next);
     Outbox& box = handed.to_shard[static_cast<std::size_t>(s)];
     if (box.empty()) continue;
@@ -307,16 +309,11 @@ bool Fabric::TakeIn(int s, Time end) {
     for (const ControlItem& item : box.control) hubs_[item.target]->Receive(item);
     Apply(box);
   }
-  if (next < end) {
-    shard.step_end = std::min(end, next + step_max_);
-    return true;
-  }
-  shard.prospect = {shards_.size() == 1 ? next : shard.NextEventTime(), shard.work_left()};
-  return false;
+  return next;
 }
 
 void Fabric::Exchange() {
-  for (Shard& shard : shards_) HandOn(shard);
+  for (Shard& shard : shards_) HandOn(shard, 0);
   for (std::size_t s = 0; s < shards_.size(); ++s) TakeIn(static_cast<int>(s), 0);
   HandOverControl();
 }

@@ -5,6 +5,7 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,13 +54,11 @@ struct Placement {
   static Placement Single(NodeId nodes);
 };
 
-// Runs first(0..count-1), possibly at the same time, then second(0..count-1) when all of these are
-// done, and returns when those are; or begins again if they were true, which all of one turn are or
-// none. Nobody waits for the second steps of others: where one of them ends, first() of the next
-// turn begins with the same index. Threads live with the caller, never in emulator/.
-using ExecutorStep = absl::FunctionRef<void(int)>;
-using ExecutorTurn = absl::FunctionRef<bool(int)>;
-using Executor = std::function<void(int count, ExecutorStep first, ExecutorTurn second)>;
+// Calls step(0..count-1) turn after turn, those of one turn possibly at the same time, until they
+// return false, which all of one turn do or none. A turn begins when all have ended the one before.
+// Threads live with the caller, never in emulator/.
+using ExecutorStep = absl::FunctionRef<bool(int)>;
+using Executor = std::function<void(int count, ExecutorStep step)>;
 
 // What is left to do. Things are counted where they begin and where they end, so the numbers of one
 // process may be negative: only the sums over all processes, taken at the same window, mean
@@ -252,6 +251,10 @@ class Fabric {
  private:
   // Nodes that one thread runs.
   struct Shard;
+  // How a window is divided: its first event, its end, and how far a step reaches at most.
+  struct Steps {
+    Time first, end, reach;
+  };
 
   Fabric(const Scenario& scenario, const Topology& topology, const Placement& placement);
   absl::Status Build(int threads);
@@ -261,12 +264,14 @@ class Fabric {
   }
   Time ManagementNext() const;
   WorkLeft ManagementLeft() const;
-  void RunSupernodes(Shard& shard, Time end);
-  void RunNodes(Shard& shard, Time end);
-  void HandOver(Shard& shard, std::size_t from, int supernode);
-  // What a part has sent to other threads in this step is theirs from now on.
-  void HandOn(Shard& shard);
-  void HandOnControl(Shard& shard);
+  // The next step of a part. Whether there is another one.
+  bool RunStep(int shard, const Steps& steps);
+  void RunSupernodes(Shard& shard);
+  void RunNodes(Shard& shard);
+  // What a part has sent to others in this step is theirs from now on.
+  void HandOn(Shard& shard, unsigned step);
+  // Control items from number `from` on for hubs of this process, or of one supernode of it.
+  void HandOnControl(Shard& shard, std::size_t from, std::optional<int> supernode);
   Hub* MakeHub(NodeId node, Shard& shard);
   absl::StatusOr<Hub*> MakeNode(NodeId node, Shard& shard);
   void MakeManagement();
@@ -277,10 +282,10 @@ class Fabric {
   void Wire(Hub* hub);
   void TakeAway(const std::vector<NodeId>& nodes);
   void TakeBack(const RejoinedHubs& rejoined);
-  // A part takes in what other threads of this process have handed on to it. Whether there is
-  // another step before `end`.
-  bool TakeIn(int shard, Time end);
-  // All parts do, and then what is for network management and from it is handed over.
+  // A part takes in what the others have handed on to it in a step. Returns the time before which
+  // nothing happens any more in any part.
+  Time TakeIn(int shard, unsigned step);
+  // All parts hand on and take in what is there, and then network management does.
   void Exchange();
   bool HandOverControl();                         // whether there was anything
   bool IsSevered(const ControlItem& item) const;  // it is lost on its way

@@ -26,8 +26,8 @@ struct alignas(64) Fabric::Shard {
   std::vector<ControlItem> control;  // of its hubs, to network management and to other hubs
   // Of this step, and of the last one: another thread may still take that in.
   alignas(64) std::array<HandedOn, 2> handed_on;
-  alignas(64) unsigned step = 0;  // all parts are at the same one
-  Time step_end = 0;
+  alignas(64) unsigned step = 0;  // of the window, the next one
+  Time begin = 0, step_end = 0;   // of a step: nothing that is still to happen is before the begin
   WorkCounters work;
   std::vector<EventNodes> events;  // by supernode, in a large machine
   std::vector<std::unique_ptr<Hub>> hubs;

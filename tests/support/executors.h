@@ -10,24 +10,20 @@
 namespace percs::test {
 
 // Parts one after the other, the last one first: no order may matter.
-inline const Executor kBackwards = [](int count, ExecutorStep first, ExecutorTurn second) {
+inline const Executor kBackwards = [](int count, ExecutorStep step) {
   for (bool again = true; again;) {
-    for (int i = count - 1; i >= 0; --i) first(i);
     again = false;
-    for (int i = count - 1; i >= 0; --i) again = second(i);
+    for (int i = count - 1; i >= 0; --i) again = step(i);
   }
 };
 
-// A thread for each part, which waits for the others only where it has to.
-inline const Executor kThreads = [](int count, ExecutorStep first, ExecutorTurn second) {
+// A thread for each part.
+inline const Executor kThreads = [](int count, ExecutorStep step) {
   std::barrier all(count);
   std::vector<std::thread> threads;
   for (int i = 0; i < count; ++i) {
-    threads.emplace_back([&all, i, first, second] {
-      do {
-        first(i);
-        all.arrive_and_wait();
-      } while (second(i));
+    threads.emplace_back([&all, i, step] {
+      while (step(i)) all.arrive_and_wait();
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -26,8 +26,7 @@ constexpr std::chrono::seconds kDeadline(60);
 // Sharing costs nothing by this clock, so every round is shared.
 std::int64_t Standstill() { return 0; }
 
-constexpr auto kNothing = [](int) {};
-constexpr auto kOnce = [](int) { return false; };
+constexpr auto kNothing = [](int) { return false; };  // in one turn
 
 // Helpers stay where they are until they are let go.
 class Held {
@@ -62,8 +61,7 @@ TEST(ThreadPoolTest, RunsEveryIndexExactlyOncePerRoundBeforeItReturns) {
       for (int count : {0, 1, 2, 7, 64}) {
         std::vector<int> seen(64, 0);  // unsynchronised on purpose: Run() has to order the accesses
         for (int round = 0; round < 200; ++round) {
-          pool.Run(
-              count, [&](int i) { ++seen[i]; }, kOnce);
+          pool.Run(count, [&](int i) { return ++seen[i] < 0; });
           for (int i = 0; i < 64; ++i) ASSERT_EQ(seen[i], i < count ? round + 1 : 0);
         }
       }
@@ -71,50 +69,26 @@ TEST(ThreadPoolTest, RunsEveryIndexExactlyOncePerRoundBeforeItReturns) {
   }
 }
 
-// Threads write what the others read after the step, unsynchronised, and again in the next round.
-TEST(ThreadPoolTest, NobodyBeginsTheSecondStepBeforeAllHaveDoneTheFirst) {
-  for (const int threads : {2, 3, 5}) {
-    ThreadPool pool(threads, {.cores = 8, .now = &Standstill});
-    constexpr int kCount = 7, kRounds = 2'000;
-    std::array<int, kCount> first{}, second{};
-    int wrong = 0;
-    for (int round = 1; round <= kRounds; ++round) {
-      std::array<int, kCount> seen{};
-      const auto sees_all = [&](int i) {
-        second[i] = round;
-        seen[i] = static_cast<int>(std::count(first.begin(), first.end(), round));
-        return false;
-      };
-      pool.Run(
-          kCount, [&](int i) { first[i] = round; }, sees_all);
-      for (int i = 0; i < kCount; ++i) wrong += seen[i] != kCount || second[i] != round;
-    }
-    EXPECT_EQ(wrong, 0) << threads << " threads";
-  }
-}
-
-// Turns of one round: in each, what all others wrote in the first step is there in the second, and
-// nobody is further than the next turn's first step. Rounds of few indices leave threads out.
-TEST(ThreadPoolTest, InEveryTurnTheFirstStepsOfAllComeBeforeTheSecond) {
+// In each turn, what all others wrote in the one before is there, unsynchronised, and nobody is
+// further than that. Rounds of few indices leave threads out.
+TEST(ThreadPoolTest, ATurnBeginsWhenAllHaveEndedTheOneBefore) {
   for (const int threads : {1, 2, 3, 5}) {
     ThreadPool pool(threads, {.cores = 8, .now = &Standstill});
     constexpr int kCount = 7;
     int wrong = 0, turns = 0;
-    for (int round = 1; round <= 500; ++round) {
+    for (int round = 1; round <= 1'000; ++round) {
       const int count = 1 + round % kCount, last = 1 + round % 5;
-      // By turn, modulo two: a thread may write for the next turn while others still read.
-      std::array<std::array<int, kCount>, 2> first{};
+      // By turn, modulo two: a thread may write in its turn while others still read.
+      std::array<std::array<int, kCount>, 2> written{};
       std::array<int, kCount> turn{}, good{};
-      pool.Run(
-          count, [&](int i) { first[turn[i] % 2][i] = turn[i] + 1; },
-          [&](int i) {
-            const auto& of_turn = first[turn[i] % 2];
-            const auto written = std::count(of_turn.begin(), of_turn.begin() + count, turn[i] + 1);
-            good[i] += written == count;
-            return ++turn[i] < last;
-          });
-      for (int i = 0; i < count; ++i) wrong += turn[i] != last || good[i] != last;
-      turns += last;
+      pool.Run(count, [&](int i) {
+        const auto& before = written[(turn[i] + 1) % 2];
+        good[i] += std::count(before.begin(), before.begin() + count, turn[i]) == count;
+        written[turn[i] % 2][i] = turn[i] + 1;
+        return ++turn[i] <= last;
+      });
+      for (int i = 0; i < count; ++i) wrong += turn[i] != last + 1 || good[i] != last + 1;
+      turns += last + 1;
     }
     EXPECT_EQ(wrong, 0) << threads << " threads, " << turns << " turns";
   }
@@ -127,7 +101,7 @@ TEST(ThreadPoolTest, TheCallerDoesAllTurnsOfAPartThatNobodyHasBegun) {
   auto all = std::async(std::launch::async, [&] {
     for (int round = 0; round < 100; ++round) {
       turns = {};
-      pool.Run(2, kNothing, [&](int i) { return ++turns[i] < 10; });
+      pool.Run(2, [&](int i) { return ++turns[i] < 10; });
     }
   });
   const bool in_time = all.wait_for(kDeadline) == std::future_status::ready;
@@ -150,8 +124,9 @@ TEST(ThreadPoolTest, NoWakeUpIsLost) {
       const auto meet = [&](int thread) {
         for (++begun; begun < 2 * round;) std::this_thread::yield();
         for (auto& line : lines[(thread + round) % 2]) line[0] = round;
+        return false;
       };
-      pool.Run(2, meet, kOnce);
+      pool.Run(2, meet);
     }
   });
   ASSERT_EQ(all.wait_for(kDeadline), std::future_status::ready) << "all threads sleep";
@@ -160,20 +135,19 @@ TEST(ThreadPoolTest, NoWakeUpIsLost) {
 TEST(ThreadPoolTest, PartsOfARoundRunAtTheSameTimeOnTheirThreads) {
   ThreadPool pool(3, {.cores = 3, .now = &Standstill});
   const Executor executor = pool.executor();
-  std::array<std::thread::id, 6> thread_of;
+  std::array<std::array<std::thread::id, 6>, 2> of_turn;
+  std::array<int, 6> turn{};
   std::atomic<int> begun{0};
   // Nobody ends the first index of its part before all three have begun theirs.
-  executor(
-      6,
-      [&](int i) {
-        thread_of[i] = std::this_thread::get_id();
-        if (i < 3 && ++begun == 3) begun.notify_all();
-        for (int now = begun; i < 3 && now < 3; now = begun) begun.wait(now);
-      },
-      [&](int i) {
-        EXPECT_EQ(thread_of[i], std::this_thread::get_id()) << i;
-        return false;
-      });
+  executor(6, [&](int i) {
+    of_turn[turn[i]][i] = std::this_thread::get_id();
+    if (i < 3 && ++begun % 3 == 0) begun.notify_all();
+    const int all = 3 * (turn[i] + 1);
+    for (int now = begun; i < 3 && now < all; now = begun) begun.wait(now);
+    return ++turn[i] < 2;
+  });
+  const auto& thread_of = of_turn[0];
+  EXPECT_EQ(of_turn[1], thread_of);
   EXPECT_EQ(thread_of[0], std::this_thread::get_id());
   for (int i = 0; i < 3; ++i) EXPECT_EQ(thread_of[i], thread_of[i + 3]) << i;
   EXPECT_NE(thread_of[0], thread_of[1]);
@@ -189,8 +163,9 @@ TEST(ThreadPoolTest, WakesThreadsThatFellAsleep) {
     const auto meet = [&](int) {
       if (++begun == 2) begun.notify_all();
       for (int now = begun; now < 2; now = begun) begun.wait(now);
+      return false;
     };
-    pool.Run(2, meet, kOnce);
+    pool.Run(2, meet);
     const auto give_up = std::chrono::steady_clock::now() + kDeadline;
     while (pool.counts().slept == before && std::chrono::steady_clock::now() < give_up)
       std::this_thread::yield();
@@ -210,9 +185,12 @@ TEST(ThreadPoolTest, AHelperThatHasNotBegunHoldsNothingUp) {
   constexpr int kRounds = 100;
   std::vector<std::thread::id> ran_on;
   auto all = std::async(std::launch::async, [&] {
-    for (int round = 0; round < kRounds; ++round)
-      pool.Run(
-          3, [&](int) { ran_on.push_back(std::this_thread::get_id()); }, kOnce);
+    for (int round = 0; round < kRounds; ++round) {
+      pool.Run(3, [&](int) {
+        ran_on.push_back(std::this_thread::get_id());
+        return false;
+      });
+    }
     return std::this_thread::get_id();
   });
   EXPECT_TRUE(held.AwaitWaiting(2));
@@ -223,8 +201,7 @@ TEST(ThreadPoolTest, AHelperThatHasNotBegunHoldsNothingUp) {
   EXPECT_EQ(pool.counts().taken_over, 2 * kRounds);
   // Late as they are, they find rounds that are over, and later ones to take part in.
   std::vector<int> seen(3, 0);
-  for (int round = 0; round < kRounds; ++round)
-    pool.Run(3, kNothing, [&](int i) { return ++seen[i] < 0; });
+  for (int round = 0; round < kRounds; ++round) pool.Run(3, [&](int i) { return ++seen[i] < 0; });
   EXPECT_EQ(seen, std::vector<int>(3, kRounds));
 }
 
@@ -238,7 +215,7 @@ TEST(ThreadPoolTest, HelpersThatNeverComeAreSoonAskedSeldom) {
   Held held;
   ThreadPool pool(2, {.cores = 2, .now = &Ticking, .before_begin = [&](int) { held.Wait(); }});
   constexpr int kRounds = 200'000;
-  for (int round = 0; round < kRounds; ++round) pool.Run(2, kNothing, kOnce);
+  for (int round = 0; round < kRounds; ++round) pool.Run(2, kNothing);
   const ThreadPool::Counts counts = pool.counts();
   held.LetGo();
   EXPECT_EQ(counts.shared + counts.alone, kRounds);
