@@ -261,18 +261,17 @@ void Fabric::RunSupernodes(Shard& shard) {
         if (hub->next_time() < inner) shard.pipeline.Add(hub.get());
       }
       shard.pipeline.Run(inner, shard.work.fetches);
-      if (shard.control.size() > from) HandOnControl(shard, from, supernode);
+      if (shard.control.size() > from) HandOnControl(shard, from);
     }
   }
 }
 
 // They arrive, in another part at the end of the step, or are lost. The others, for network
 // management and other processes, wait for the end of the window.
-void Fabric::HandOnControl(Shard& shard, std::size_t from, std::optional<int> supernode) {
-  const auto goes = [this, &shard, supernode](const ControlItem& item) {
+void Fabric::HandOnControl(Shard& shard, std::size_t from) {
+  const auto goes = [this, &shard](const ControlItem& item) {
     Hub* const hub = HubAt(item.target);
-    if (hub == nullptr || (supernode && topology_.supernode_of(item.target) != *supernode))
-      return false;
+    if (hub == nullptr) return false;
     if (IsSevered(item)) return true;
     const std::size_t to = shard_of_[item.target];
     &shards_[to] == &shard ? hub->Receive(item) : shard.to_shard[to].control.push_back(item);
@@ -284,7 +283,7 @@ void Fabric::HandOnControl(Shard& shard, std::size_t from, std::optional<int> su
 }
 
 void Fabric::HandOn(Shard& shard, unsigned step) {
-  if (!shard.control.empty()) HandOnControl(shard, 0, std::nullopt);
+  if (!shard.control.empty()) HandOnControl(shard, 0);
   shard.BalancePackets();
   Shard::HandedOn& handed = shard.handed_on[step % 2];
   bool any = false;

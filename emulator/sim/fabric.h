@@ -5,7 +5,6 @@
 #include <array>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -270,8 +269,8 @@ class Fabric {
   void RunNodes(Shard& shard);
   // What a part has sent to others in this step is theirs from now on.
   void HandOn(Shard& shard, unsigned step);
-  // Control items from number `from` on for hubs of this process, or of one supernode of it.
-  void HandOnControl(Shard& shard, std::size_t from, std::optional<int> supernode);
+  // Control items from number `from` on for hubs of this process.
+  void HandOnControl(Shard& shard, std::size_t from);
   Hub* MakeHub(NodeId node, Shard& shard);
   absl::StatusOr<Hub*> MakeNode(NodeId node, Shard& shard);
   void MakeManagement();
