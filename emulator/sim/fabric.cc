@@ -214,7 +214,7 @@ bool Fabric::RunStep(int s, const Steps& steps) {
   const unsigned step = shard.step++;
   const Time next = step == 0 ? steps.first : TakeIn(s, step - 1);
   if (next >= steps.end) {
-    shard.prospect = {shards_.size() == 1 ? next : shard.NextEventTime(), shard.work_left()};
+    shard.prospect = {shard.NextEventTime(), shard.work_left()};
     return false;
   }
   shard.begin = next;

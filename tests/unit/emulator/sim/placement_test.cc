@@ -242,6 +242,9 @@ TEST(Placement, AWindowOfSeveralStepsEndsWhereItIsToldTo) {
         for (Time at = near->NextEventTime(); at < end; at = near->NextEventTime())
           near->RunWindow(std::min(at + near->lookahead(), end), &test::kBackwards);
         ASSERT_GE(far->NextEventTime(), end);
+        // A window that ends where it begins runs nothing, and tells what there is all the same.
+        far->RunWindow(end, &test::kThreads);
+        ASSERT_EQ(far->ProspectAfterWindow().next, far->NextEventTime());
         ASSERT_EQ(far->flits_moved(), near->flits_moved()) << FormatTime(end);
         ASSERT_EQ(far->packets_delivered(), near->packets_delivered()) << FormatTime(end);
       }
