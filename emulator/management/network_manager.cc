@@ -38,7 +38,11 @@ NetworkManager::NetworkManager(const Topology& topology, const P7ihParameters& p
 void NetworkManager::Receive(const ControlItem& item) {
   ControlItem* copy = items_.Take();
   *copy = item;
-  const std::uint64_t detail = static_cast<std::uint64_t>(item.source) << 8 | item.port;
+  // A hub may tell of several trees at one instant. Events of one key would have no order.
+  const bool alert = item.kind == ControlItem::Kind::kTreeAlert;
+  const std::uint64_t what = item.of_tree() ? 1u << 17 | (alert ? 1u << 16 : 0) | item.tree
+                                            : static_cast<std::uint64_t>(item.port);
+  const std::uint64_t detail = static_cast<std::uint64_t>(item.source) << 18 | what;
   queue_.Push(item.arrival, EventKey(EventClass::kCommand, item.up ? 1 : 0, 0, detail),
               EventData(copy));
 }
