@@ -38,11 +38,12 @@ NetworkManager::NetworkManager(const Topology& topology, const P7ihParameters& p
 void NetworkManager::Receive(const ControlItem& item) {
   ControlItem* copy = items_.Take();
   *copy = item;
-  // A hub may tell of several trees at one instant. Events of one key would have no order.
-  const bool alert = item.kind == ControlItem::Kind::kTreeAlert;
-  const std::uint64_t what = item.of_tree() ? 1u << 17 | (alert ? 1u << 16 : 0) | item.tree
-                                            : static_cast<std::uint64_t>(item.port);
-  const std::uint64_t detail = static_cast<std::uint64_t>(item.source) << 18 | what;
+  // A hub may tell of several things at one instant. Events of one key would have no order.
+  static_assert(kControlKinds <= 16);
+  const auto kind = static_cast<std::uint64_t>(item.kind);
+  const std::uint64_t what =
+      item.of_tree() ? kind << 16 | item.tree : static_cast<std::uint64_t>(item.port) << 4 | kind;
+  const std::uint64_t detail = static_cast<std::uint64_t>(item.source) << 20 | what;
   queue_.Push(item.arrival, EventKey(EventClass::kCommand, item.up ? 1 : 0, 0, detail),
               EventData(copy));
 }
