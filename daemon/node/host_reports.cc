@@ -70,7 +70,10 @@ void Host::FillReport(v1::WindowReport* report) {
   if (fabric_->now() < grant_.end()) report->set_reached(fabric_->now());
   for (const std::uint32_t process : fabric_->AwaitedForCredits()) report->add_waits_for(process);
   const Time ranks = programs_->ranks().next();
-  report->set_next_event(std::min(fabric_->NextEventTime(), ranks));
+  const Time next = std::min(fabric_->NextEventTime(), ranks), crossing = fabric_->crossing();
+  report->set_next_event(next);
+  const Time output = std::min(fabric_->EarliestOutput(), ranks + crossing);
+  if (output > next + crossing) report->set_earliest_output(output);
   if (fabric_->scenario().has_background())
     report->set_next_foreground(std::min(fabric_->NextForegroundTime(), ranks));
   const WorkLeft left = fabric_->work_left();

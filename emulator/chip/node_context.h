@@ -130,7 +130,7 @@ enum class TimerEvent : std::uint64_t {
 // Likewise of class kCommand: operations of programs outside, after other commands of the instant.
 inline constexpr int kOutside = 209;
 // Ports above 55 in keys of class kHfi: what is not tied to a port.
-inline constexpr int kRetransmit = 202, kTask = 203, kGoalTimer = 204, kCau = 205,
-                     kServiceArrival = 206, kServiceTimer = 207, kWindows = 208, kRawMessages = 209;
+inline constexpr int kRetransmit = 202, kTask = 203, kCau = 205, kServiceArrival = 206,
+                     kServiceTimer = 207, kWindows = 208, kRawMessages = 209;
 
 }  // namespace percs

@@ -154,7 +154,13 @@ class EventQueue {
       }
     });
   }
-  // Has what that looks at fetched into the cache: first this, then the rest step by step.
+  // Calls f(event) for all, in no order.
+  template <typename F>
+  void ForEach(F&& f) const {
+    ForEachBefore(kNever, f);
+    for (const Event& event : heap_) f(event);
+  }
+  // Has what ForEachBefore looks at fetched into the cache: first this, then the rest step by step.
   void FetchHeads(Time end) const {
     ForEachBucketBefore(end, [this](std::uint32_t bucket) { FetchLine(&heads_[bucket]); });
   }

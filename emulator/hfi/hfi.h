@@ -83,6 +83,12 @@ class Hfi final : public IsrListener {
   Time next_delivery() const {
     return tails_.empty() ? kNever : std::max(tails_.front().arrival, w_out_free_);
   }
+  // Calls f(packet, time) for those that are to be delivered, each not before that time.
+  template <typename F>
+  void ForEachDelivery(F&& f) const {
+    for (std::size_t i = 0; i < tails_.size(); ++i)
+      f(*tails_[i].packet, std::max(tails_[i].arrival, w_out_free_));
+  }
   void OnEjected(PortId port, Packet* packet, Time arrival) override;
   void OnQueueRoom() override { pending_ = true; }
   void OnCreditsWanted() override { DeliverBefore(context_.now); }

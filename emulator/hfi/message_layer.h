@@ -70,6 +70,17 @@ class MessageLayer {
   // acknowledged yet have failed, and what comes next, either way, begins new flows.
   void PeerAnew(NodeId peer);
 
+  // Calls f(destination, time) for packets that are sent again then if nothing arrives.
+  template <typename F>
+  void ForEachRetransmission(F&& f) const {
+    for (const auto& [destination, flow] : senders_) {
+      for (std::size_t i = 0; i < flow->in_flight.size(); ++i) {
+        const InFlight& packet = flow->in_flight[i];
+        if (!packet.acknowledged) f(destination, packet.deadline);
+      }
+    }
+  }
+
   const std::vector<FailedMessage>& failed() const { return failed_; }
 
  private:

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "emulator/cau/cau.h"
 #include "emulator/chip/fault_tally.h"
 #include "emulator/clock/hub_clock.h"
@@ -22,6 +23,11 @@
 #include "emulator/workload/hub_workload.h"
 
 namespace percs {
+
+// The shortest time in which anything gets to another process, and in which a flit does.
+struct OutputDelays {
+  Time any = kNever, flit = kNever;
+};
 
 // WIDE: the blocks of a hub are members, and most methods pass what one block says on to another.
 class Hub final : public HfiListener, public MessageListener, public HubServices {
@@ -64,6 +70,11 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   Time next_time() const { return std::min(next_foreground(), next_background()); }
   // Without what only keeps the clock or tells of congestion.
   Time next_foreground() const { return std::min(next_instant(), hfi_.next_delivery()); }
+
+  // If nothing arrives from another process, nothing of this hub reaches one before this. `here`:
+  // whether a node is in this process. REQUIRES: hubs of PERCS with the tables that they began with
+  // and the wiring of the topology; no output in this process waits for credits.
+  Time EarliestOutput(const OutputDelays& delays, absl::FunctionRef<bool(NodeId)> here) const;
 
   // Calls f(port, packet) for packets that arrive or have been injected there before `end`, as far
   // as that is known.

@@ -32,7 +32,7 @@ absl::Status Fabric::Build(int threads) {
   lookahead_ = FindLookahead(topology_, scenario_);
   if (placement_.processes > 1) {
     if (absl::Status status = CheckDistributed(lookahead_); !status.ok()) return status;
-    crossing_ = FindCrossing(topology_, scenario_, placement_.process_of_node).time;
+    crossing_ = FindCrossing(topology_, scenario_, placement_.process_of_node);
   }
   std::vector<NodeId> nodes;
   for (NodeId node = 0; node < topology_.nodes(); ++node) {

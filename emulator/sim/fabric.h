@@ -101,7 +101,7 @@ class Fabric {
   Time lookahead() const { return lookahead_.time; }
   std::string lookahead_source() const { return lookahead_.source; }
   // Smallest crossing delay between two processes; in one process there is none (kNever).
-  Time crossing() const { return crossing_; }
+  Time crossing() const { return crossing_.time; }
 
   // Tables of epoch 1, before the first window. A process that owns network management plans them
   // itself and hands them out here too.
@@ -133,6 +133,9 @@ class Fabric {
 
   // Earliest local event, kNever if none.
   Time NextEventTime() const;
+  // If nothing arrives from another process, nothing that happens here reaches one before this. At
+  // least NextEventTime() + crossing().
+  Time EarliestOutput() const;
   Prospect prospect() const { return {NextEventTime(), work_left()}; }
   // prospect() of the end of the last window: each thread has looked at its own nodes for it.
   // REQUIRES: nothing but looks has happened since.
@@ -261,6 +264,9 @@ class Fabric {
   EdgeNode* BladeAt(NodeId node) const {
     return topology_.is_blade(node) ? blades_[node - topology_.hubs()] : nullptr;
   }
+  // Packets between hubs of this process are where a plan without failures would have them, and
+  // none waits for credits.
+  bool Undisturbed() const;
   Time ManagementNext() const;
   WorkLeft ManagementLeft() const;
   // The next step of a part. Whether there is another one.
@@ -298,7 +304,7 @@ class Fabric {
   Lookahead lookahead_;
   bool runs_supernodes_ = false;     // each supernode for itself up to the end of a step
   Time step_max_ = 0, horizon_ = 0;  // of one step of a window, of all; no horizon: 0
-  Time crossing_ = kNever;
+  Lookahead crossing_;               // between two processes
   DeliveryObserver on_delivery_;
   std::vector<Shard> shards_;
   std::vector<Hub*>

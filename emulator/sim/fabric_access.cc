@@ -109,6 +109,29 @@ Time Fabric::NextForegroundTime() const {
   return next;
 }
 
+bool Fabric::Undisturbed() const {
+  if (topology_.graph() || !losses().lost().empty()) return false;
+  return std::all_of(local_.begin(), local_.end(), [](Hub* hub) {
+    const Isr& isr = hub->isr();
+    return hub->isr().router().epoch() == 1 && isr.stalled_outputs() == 0 && !isr.any_swapped();
+  });
+}
+
+Time Fabric::EarliestOutput() const {
+  const Time at_once = NextEventTime() + crossing();
+  if (!Undisturbed()) return std::min(at_once, kNever);
+  Time earliest = ManagementNext() + crossing();
+  for (EdgeNode* blade : local_blades_)
+    earliest = std::min(earliest, blade->next_time() + crossing());
+  const OutputDelays delays{crossing_.time, crossing_.flit};
+  const auto here = [this](NodeId node) { return HubAt(node) != nullptr; };
+  for (const Hub* hub : local_) {
+    if (earliest <= at_once) break;
+    earliest = std::min(earliest, hub->EarliestOutput(delays, here));
+  }
+  return std::min(earliest, kNever);
+}
+
 Outbox& Fabric::outbox(std::uint32_t process) {
   return shards_[0].to_process[static_cast<std::size_t>(process)];
 }
@@ -118,7 +141,7 @@ Time Fabric::WindowReach(Time end, absl::Span<const std::uint32_t> waiting) cons
   for (const Outbox& box : shards_[0].to_process) sent = std::min(sent, box.EarliestEvent());
   for (const std::uint32_t process : waiting)
     sent = std::min(sent, shards_[0].to_process[process].EarliestCredit());
-  return sent > end - crossing_ ? end : std::max(now_, sent + crossing_);
+  return sent > end - crossing() ? end : std::max(now_, sent + crossing());
 }
 
 std::vector<std::uint32_t> Fabric::AwaitedForCredits() const {

@@ -22,7 +22,8 @@ bool AnyConnected(const Topology& topology, PortId port) {
 Lookahead OfClasses(const Topology& topology, const Scenario& scenario,
                     absl::FunctionRef<bool(LinkClass)> crosses) {
   const P7ihParameters& parameters = scenario.parameters;
-  Lookahead best{parameters.management_latency, "management latency"};
+  Lookahead best{parameters.management_latency, "management latency",
+                 parameters.management_latency};
   const auto shorten = [&](const std::string& name, Time wire, LinkClass link_class) {
     const Time flit_time = parameters.link(link_class).flit_time;
     const bool ib = link_class == LinkClass::kIb;
@@ -31,13 +32,16 @@ Lookahead OfClasses(const Topology& topology, const Scenario& scenario,
         ib ? std::max<Time>(0, parameters.ib_crossbar - flit_time) : parameters.isr_latency;
     const Time flit = latency + flit_time + wire;
     if (credit < best.time) {
-      best = {credit, fmt::format("credit on {}: wire {} + credit processing {}", name,
-                                  FormatTime(wire), FormatTime(parameters.credit_processing))};
+      best.time = credit;
+      best.source = fmt::format("credit on {}: wire {} + credit processing {}", name,
+                                FormatTime(wire), FormatTime(parameters.credit_processing));
     }
     if (flit < best.time) {
-      best = {flit, fmt::format("flit on {}: ISR latency {} + flit time {} + wire {}", name,
-                                FormatTime(latency), FormatTime(flit_time), FormatTime(wire))};
+      best.time = flit;
+      best.source = fmt::format("flit on {}: ISR latency {} + flit time {} + wire {}", name,
+                                FormatTime(latency), FormatTime(flit_time), FormatTime(wire));
     }
+    best.flit = std::min(best.flit, flit);
   };
   for (PortId port = 0; port < kLinkPorts; ++port) {
     if (!crosses(ClassOf(port))) continue;

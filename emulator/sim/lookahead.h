@@ -14,6 +14,7 @@ namespace percs {
 struct Lookahead {
   Time time = kNever;
   std::string source;  // the crossing that sets it
+  Time flit = kNever;  // the shortest crossing that is not of a credit
 };
 
 Lookahead FindLookahead(const Topology& topology, const Scenario& scenario);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,13 @@ class HubServices {
   virtual WindowPort* windows() { return nullptr; }  // null: a node that is no hub
 };
 
+// When a workload sends next: not before `next` if nothing arrives, and after something has arrived
+// not before `reaction` has passed.
+struct SendBound {
+  Time next = kNever;
+  Time reaction = kNever;
+};
+
 class HubWorkload {
  public:
   virtual ~HubWorkload() = default;
@@ -51,6 +59,8 @@ class HubWorkload {
   virtual bool checks_payload() const { return false; }
   virtual void OnMessageDone(NodeId destination, std::uint32_t message, bool delivered) {}
   virtual void OnBacklogShrunk() {}
+  // Null: with any of its timers, and as soon as anything happens.
+  virtual std::optional<SendBound> NextSend() const { return std::nullopt; }
   virtual void Stop() {}
   virtual std::vector<RankResult> ranks() const { return {}; }
   virtual RankLog* rank_log() { return nullptr; }  // null: it has no ranks

@@ -165,6 +165,15 @@ void TraceReplay::OnMessage(Time now, std::uint32_t source_rank, std::uint32_t d
   Advance(now, actions);
 }
 
+Time TraceReplay::NextSend() const {
+  Time next = kNever;
+  for (const Queued& running : running_) {
+    const bool sends = operations_[running.op].op->kind == GoalOp::Kind::kSend;
+    next = std::min(next, running.at + (sends ? 0 : send_overhead_));
+  }
+  return next;
+}
+
 void TraceReplay::Advance(Time now, TraceActions& actions) {
   PERCS_CHECK(now >= now_);
   now_ = now;

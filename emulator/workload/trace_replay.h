@@ -70,6 +70,9 @@ class TraceReplay {
   void OnMessage(Time now, std::uint32_t source_rank, std::uint32_t destination_rank,
                  std::uint32_t tag, std::uint64_t bytes, TraceActions& actions);
 
+  // If no message arrives, none is sent before this; kNever if nothing runs on a CPU. One that does
+  // arrive leads to none within the send overhead.
+  Time NextSend() const;
   bool done() const { return ranks_done_ == ranks_.size(); }
   // One per rank here, ascending. `waiting`: all CPUs idle and a receive posted; with one CPU,
   // finished = calc + overhead + waiting. finished is kNever while the rank has not.

@@ -17,6 +17,9 @@ class TraceTraffic : public HubWorkload, private TraceActions {
   void Start() override;
   void OnTimer(std::uint64_t token) override;
   void OnMessage(const DeliveredMessage& message) override;
+  std::optional<SendBound> NextSend() const override {
+    return SendBound{replay_.NextSend(), hub_.context().parameters->send_overhead};
+  }
   std::vector<RankResult> ranks() const override { return replay_.results(); }
   RankLog* rank_log() override { return &replay_.log(); }
 

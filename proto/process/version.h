@@ -10,7 +10,7 @@
 
 namespace percs {
 
-inline constexpr std::uint32_t kWireVersion = 19;
+inline constexpr std::uint32_t kWireVersion = 20;
 inline constexpr std::uint32_t kFormatVersion = 1;
 inline constexpr char kSoftwareVersion[] = "0.1.0";
 

@@ -6,6 +6,6 @@
 
 namespace percs {
 
-inline constexpr std::uint32_t kStateFormat = 4;
+inline constexpr std::uint32_t kStateFormat = 5;
 
 }  // namespace percs

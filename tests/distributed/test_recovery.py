@@ -211,7 +211,7 @@ class RecoveryTest(FabricTest):
         with sqlite3.connect(database) as connection:
             connection.execute("UPDATE meta SET value = '99' WHERE key = 'format'")
         connection.close()
-        refused("state.db has format 99, and this software reads formats up to 4")
+        refused("state.db has format 99, and this software reads formats up to 5")
         with sqlite3.connect(database) as connection:
             connection.execute("UPDATE meta SET value = '1' WHERE key = 'model'")
         connection.close()

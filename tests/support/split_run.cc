@@ -12,6 +12,8 @@
 namespace percs::test {
 namespace {
 
+constexpr Time kFarLookaheads = 64;
+
 struct Batch {
   int from = 0, to = 0;
   Time earliest = kNever;
@@ -28,12 +30,8 @@ class Split {
     std::uint64_t windows = 0;
     while (true) {
       WorkLeft left;
-      Time next = kNever;
-      for (const auto& fabric : fabrics_) {
-        left += fabric->work_left();
-        next = std::min(next, fabric->NextEventTime());
-      }
-      for (const Batch& batch : in_flight_) next = std::min(next, batch.earliest);
+      for (const auto& fabric : fabrics_) left += fabric->work_left();
+      const Time next = Next();
       if (changes_done_ < options_.changes.size() && options_.changes[changes_done_].at <= next) {
         absl::Status status = Change(options_.changes[changes_done_++]);
         if (!status.ok()) return status;
@@ -41,10 +39,7 @@ class Split {
       }
       if (Done(left) || (scenario_.stop_at > 0 && next >= scenario_.stop_at)) break;
       if (next == kNever) return absl::FailedPreconditionError("deadlock");
-      Time end = next + fabrics_[0]->lookahead();
-      if (scenario_.stop_at > 0) end = std::min(end, scenario_.stop_at);
-      if (absl::Status status = Window(end); !status.ok()) return status;
-      ++windows;
+      if (absl::Status status = Span(next, &windows); !status.ok()) return status;
     }
     // Credits still under way at the end count as credits.
     for (Batch& batch : in_flight_) {
@@ -73,6 +68,7 @@ class Split {
       auto fabric = Fabric::Create(scenario_, placement);
       if (!fabric.ok()) return fabric.status();
       fabrics_.push_back(*std::move(fabric));
+      processes_.push_back(static_cast<std::uint32_t>(placement.self));
       for (NodeId node = 0; node < topology->nodes(); ++node)
         fabrics_.back()->InstallTables(node, tables[node]);
     }
@@ -120,17 +116,66 @@ class Split {
     return absl::OkStatus();
   }
 
-  absl::Status Window(Time end) {
-    if (changes_done_ < options_.changes.size())
-      end = std::min(end, options_.changes[changes_done_].at);
-    if (scenario_.stop_at > 0) end = std::min(end, scenario_.stop_at);
+  Time Next() const {
+    Time next = kNever;
+    for (const auto& fabric : fabrics_) next = std::min(next, fabric->NextEventTime());
+    for (const Batch& batch : in_flight_) next = std::min(next, batch.earliest);
+    return next;
+  }
+
+  // One of two kinds, by chance: all run one lookahead, or further in windows in each of which a
+  // process runs as far as nothing can reach it.
+  absl::Status Span(Time next, std::uint64_t* windows) {
+    Time limit = kNever;
+    if (changes_done_ < options_.changes.size()) limit = options_.changes[changes_done_].at;
+    if (scenario_.stop_at > 0) limit = std::min(limit, scenario_.stop_at);
+    const Time end = std::min(next + fabrics_[0]->lookahead(), limit);
+    const Time far = std::min({next + kFarLookaheads * fabrics_[0]->lookahead(), limit,
+                               fabrics_.back()->faults()->next_time()});
+    if (far > end && options_.reaches_far && !scenario_.has_background() && random_.Below(2) == 0) {
+      for (; next < far; next = Next(), ++*windows) {
+        if (absl::Status status = Window(FarEnds(far)); !status.ok()) return status;
+      }
+      return absl::OkStatus();
+    }
+    std::vector<FaultAction> actions;
+    fabrics_.back()->faults()->Run(end, &actions);
+    for (const FaultAction& action : actions) {
+      for (const auto& fabric : fabrics_) {
+        if (absl::Status status = fabric->Inject(action); !status.ok()) return status;
+      }
+    }
+    ++*windows;
+    return Window(std::vector<Time>(fabrics_.size(), end));
+  }
+
+  // As WindowMaster has them (daemon/controller/run/window_master.h), but for credits, each of
+  // which counts as an arrival.
+  std::vector<Time> FarEnds(Time limit) const {
+    std::vector<Time> outputs;
+    for (const auto& fabric : fabrics_) outputs.push_back(fabric->EarliestOutput());
+    for (const Batch& batch : in_flight_) {
+      Time& output = outputs[static_cast<std::size_t>(batch.to)];
+      output = std::min(output, batch.earliest + fabrics_[0]->crossing());
+    }
+    std::vector<Time> ends(fabrics_.size(), limit);
+    for (std::size_t p = 0; p < ends.size(); ++p) {
+      for (std::size_t other = 0; other < outputs.size(); ++other) {
+        if (other != p) ends[p] = std::min(ends[p], outputs[other]);
+      }
+    }
+    return ends;
+  }
+
+  // Each process up to its own time.
+  absl::Status Window(const std::vector<Time>& ends) {
     // Only what this window needs has to be in; of the rest, chance decides.
     for (std::size_t i = in_flight_.size(); i > 1; --i) {
       std::swap(in_flight_[i - 1], in_flight_[random_.Below(static_cast<std::uint32_t>(i))]);
     }
     std::vector<Batch> later;
     for (Batch& batch : in_flight_) {
-      if (batch.earliest >= end && random_.Below(2) == 0) {
+      if (batch.earliest >= ends[static_cast<std::size_t>(batch.to)] && random_.Below(2) == 0) {
         later.push_back(std::move(batch));
         continue;
       }
@@ -139,18 +184,19 @@ class Split {
       if (!status.ok()) return status;
     }
     in_flight_ = std::move(later);
-    std::vector<FaultAction> actions;
-    fabrics_.back()->faults()->Run(end, &actions);
-    for (const FaultAction& action : actions) {
-      for (const auto& fabric : fabrics_) {
-        if (absl::Status status = fabric->Inject(action); !status.ok()) return status;
-      }
-    }
     for (std::size_t p = 0; p < fabrics_.size(); ++p) {
-      if (fabrics_[p]->NextEventTime() < end) fabrics_[p]->RunWindow(end);
+      RunTo(*fabrics_[p], ends[p]);
       Collect(static_cast<int>(p));
     }
     return absl::OkStatus();
+  }
+
+  // Not further than an answer to what it sends may come.
+  void RunTo(Fabric& fabric, Time end) const {
+    for (; fabric.now() < end; end = fabric.WindowReach(end, processes_)) {
+      const Time next = std::clamp(fabric.NextEventTime(), fabric.now(), end);
+      fabric.RunWindow(std::min(end, next + fabric.lookahead()));
+    }
   }
 
   void Collect(int from) {
@@ -185,6 +231,7 @@ class Split {
   const SplitOptions& options_;
   RandomStream random_;
   Placement placement_;
+  std::vector<std::uint32_t> processes_;  // all of them
   std::size_t changes_done_ = 0;
   std::uint32_t losses_ = 0;
   std::set<int> dead_;

@@ -17,6 +17,8 @@ struct SplitOptions {
   // Process of a node; contiguous and as even as possible if not set.
   std::function<int(NodeId)> process_of;
   std::uint64_t seed = 1;  // of the order of batches
+  // By chance, each process runs as far as nothing can reach it; else all run one lookahead.
+  bool reaches_far = true;
   // Sees every outbox before it is delivered, and may spoil it.
   std::function<void(int from, int to, Outbox&)> tamper;
   // In order of time: a process dies, or another takes its place. The losses are numbered in this

@@ -20,6 +20,8 @@ absl::Status WindowMaster::OnReport(std::uint32_t process, const v1::WindowRepor
   }
   State& state = states_[process];
   state.next_event = report.next_event();
+  state.output =
+      report.has_earliest_output() ? report.earliest_output() : report.next_event() + crossing_;
   state.next_foreground =
       report.has_next_foreground() ? report.next_foreground() : report.next_event();
   state.waits_for.assign(report.waits_for().begin(), report.waits_for().end());
@@ -65,6 +67,13 @@ absl::Status WindowMaster::Check(std::uint32_t process, const v1::WindowReport& 
         "process {} reports a batch to process {} that arrives at {}; but there virtual time is "
         "already {}",
         process, to, FormatTime(arrival), FormatTime(states_[to].clock)));
+  }
+  if (report.has_earliest_output() && report.earliest_output() < report.next_event() + crossing_) {
+    return absl::InvalidArgumentError(fmt::format(
+        "process {} reports that it reaches others at {}; not before a crossing of {} after its "
+        "next event at {}",
+        process, FormatTime(report.earliest_output()), FormatTime(crossing_),
+        FormatTime(report.next_event())));
   }
   if (!std::is_sorted(report.waits_for().begin(), report.waits_for().end())) {
     return absl::InvalidArgumentError(
@@ -186,29 +195,28 @@ bool WindowMaster::Hurry() {
   return true;
 }
 
-// What a process sends arrives no earlier than `crossing_` after its next event. So does, at a
-// third one, what it is the answer to. How far a process runs after it has sent something itself,
-// it knows (Fabric::WindowReach).
+// Each runs as far as nothing of another one, nor what a third one answers to that, can reach it.
+// How far a process runs after it has sent something itself, it knows (Fabric::WindowReach).
 const std::vector<std::uint32_t>& WindowMaster::Continue() {
   PERCS_CHECK(in_span_ && running_ == 0);
   const State* first = nullptr;
-  Time lowest = kNever, second = kNever;
+  Time next = kNever, lowest = kNever, second = kNever;
   for (const State& s : states_) {
-    const Time next = s.next();
-    if (next < lowest) {
-      second = std::exchange(lowest, next);
+    next = std::min(next, s.next());
+    const Time output = s.EarliestOutput(crossing_);
+    if (output < lowest) {
+      second = std::exchange(lowest, output);
       first = &s;
     } else {
-      second = std::min(second, next);
+      second = std::min(second, output);
     }
   }
-  begun_ = std::min(lowest, end_);
+  begun_ = std::min(next, end_);
   ++windows_;
   granted_.clear();
   for (std::uint32_t p = 0; p < states_.size(); ++p) {
     State& s = states_[p];
-    const Time others = &s == first ? second : lowest;
-    const Time end = others > end_ - crossing_ ? end_ : others + crossing_;
+    const Time end = std::min(&s == first ? second : lowest, end_);
     // In the last window of a span all that arrives before its end is taken in.
     if (s.next() >= end && (end < end_ || s.credit >= end)) continue;
     s.from = std::min(s.next(), end);
@@ -249,6 +257,7 @@ void WindowMaster::Save(v1::SavedMaster* saved) const {
     v1::SavedProcess* p = saved->add_processes();
     p->set_next_event(s.next_event);
     p->set_next_foreground(s.next_foreground);
+    p->set_earliest_output(s.output);
     p->set_arrival(s.arrival);
     if (s.wake != kNever) p->set_wake(s.wake);
     for (const Needed& n : s.needed) {
@@ -287,6 +296,7 @@ absl::Status WindowMaster::Restore(const v1::SavedMaster& saved) {
     State& s = states_[i];
     s.next_event = p.next_event();
     s.next_foreground = p.next_foreground();
+    s.output = p.has_earliest_output() ? p.earliest_output() : s.next_event + crossing_;
     s.arrival = p.arrival();
     s.wake = p.has_wake() ? p.wake() : kNever;
     for (int n = 0; n < p.needed_peers_size(); ++n) {

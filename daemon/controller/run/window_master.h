@@ -91,6 +91,7 @@ class WindowMaster {
   };
   struct State {
     Time next_event = kNever, next_foreground = kNever;
+    Time output = kNever;   // earliest, of what it has
     Time arrival = kNever;  // earliest among what was sent to it since its last grant, but credits
     Time credit = kNever;   // earliest among credits sent since then
     Time awaited = kNever;  // and among those that it waits for
@@ -101,6 +102,10 @@ class WindowMaster {
     std::vector<Needed> needed;            // of each process in the order in which it sent them
     std::vector<std::uint32_t> waits_for;  // processes, for credits; ascending
     Time next() const { return std::min({next_event, arrival, awaited, wake}); }
+    // Before this it reaches no other process.
+    Time EarliestOutput(Time crossing) const {
+      return std::min({output, arrival + crossing, awaited + crossing, wake + crossing});
+    }
     bool WaitsFor(std::uint32_t process) const {
       return std::binary_search(waits_for.begin(), waits_for.end(), process);
     }

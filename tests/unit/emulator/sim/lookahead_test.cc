@@ -46,6 +46,18 @@ TEST(Lookahead, BetweenProcessesOnlyLinksOfThePlacementCount) {
   EXPECT_EQ(crossing({0, 0, 1, 1, 2, 2, 3, 3}), 51 * kNanosecond);
 }
 
+// 50 ns of ISR, a flit of LR or D, and the wire.
+TEST(Lookahead, AFlitTakesLongerThanACredit) {
+  Scenario scenario;
+  const auto flit = [&](const std::vector<std::uint16_t>& process_of_node) {
+    return FindCrossing(Two(), scenario, process_of_node).flit;
+  };
+  EXPECT_EQ(flit({0, 0, 1, 1, 2, 2, 3, 3}), 100'600);
+  EXPECT_EQ(flit({0, 0, 0, 0, 1, 1, 1, 1}), 262'800);
+  scenario.parameters.management_latency = 90 * kNanosecond;
+  EXPECT_EQ(flit({0, 0, 1, 1, 2, 2, 3, 3}), 90 * kNanosecond) << "a packet may raise an alert";
+}
+
 TEST(Lookahead, NetworkManagementCrossesToo) {
   Scenario scenario;
   scenario.parameters.management_latency = 90 * kNanosecond;

@@ -17,6 +17,7 @@
 #include "emulator/sim/run.h"
 #include "emulator/workload/goal.h"
 #include "fmt/format.h"
+#include "tests/support/random_trace.h"
 #include "tests/support/seed.h"
 #include "tests/support/source_dir.h"
 
@@ -43,7 +44,10 @@ class FakeFabric {
   }
 
   void Run() {
-    for (auto& hub : hubs_) hub->replay.Start(0, *hub);
+    for (auto& hub : hubs_) {
+      hub->replay.Start(0, *hub);
+      hub->next_send = hub->replay.NextSend();
+    }
     while (!events_.empty()) {
       const Key key = events_.begin()->first;
       const Message m = events_.begin()->second;
@@ -52,9 +56,12 @@ class FakeFabric {
       if (std::get<1>(key) == 0) {
         Hub& hub = *hubs_[std::get<2>(key)];
         hub.replay.OnTimer(now_, std::get<3>(key), hub);
+        hub.next_send = hub.replay.NextSend();
       } else {
         Hub& hub = *hubs_[NodeOfRank(workload_.mapping, m.destination, ranks(), nodes_)];
+        hub.next_send = std::min(hub.next_send, now_ + network_.send_overhead);
         hub.replay.OnMessage(now_, m.source, m.destination, m.tag, m.bytes, hub);
+        hub.next_send = hub.replay.NextSend();
       }
     }
   }
@@ -98,11 +105,13 @@ class FakeFabric {
     }
     void SendMessage(std::uint32_t source, std::uint32_t destination, std::uint32_t tag,
                      std::uint64_t bytes) override {
+      EXPECT_GE(fabric.now_, next_send);
       fabric.Send({source, destination, tag, bytes});
     }
     FakeFabric& fabric;
     NodeId node;
     TraceReplay replay;
+    Time next_send = 0;  // not before, as it has said last
   };
 
   std::uint32_t ranks() const { return static_cast<std::uint32_t>(workload_.trace.ranks.size()); }
@@ -363,46 +372,12 @@ TEST(TraceReplay, EveryRankHasOneHubThatListsIt) {
   EXPECT_THAT(RanksOfNode(RankMapping::kRoundRobin, 1, 8, 3), ElementsAre(1, 4, 7));
 }
 
-// Operations depend on earlier ones only. With a tag of its own for each message it always ends;
-// with few tags a receive may take the message that another one needs, and the trace stand still.
-TraceWorkload RandomTrace(RandomStream& random, std::uint32_t ranks, std::uint32_t steps,
-                          std::uint32_t tags) {
-  TraceWorkload w;
-  w.trace.ranks.resize(ranks);
-  const auto add = [&](std::uint32_t rank, GoalOp::Kind kind, std::uint32_t peer,
-                       std::uint32_t tag) {
-    auto& ops = w.trace.ranks[rank];
-    const std::uint32_t id = static_cast<std::uint32_t>(ops.size());
-    GoalOp& op = ops.emplace_back();
-    op.kind = kind;
-    op.peer = peer;
-    op.tag = tag;
-    op.size = random.Below(3) == 0 ? 0 : random.Below(500);
-    for (std::uint32_t i = random.Below(3); id > 0 && i > 0; --i) {
-      GoalOp& earlier = ops[id - 1 - random.Below(std::min(id, 4u))];
-      (random.Below(4) == 0 ? earlier.after_start : earlier.after_finish).push_back(id);
-      ++ops[id].dependencies;
-    }
-  };
-  for (std::uint32_t i = 0; i < steps; ++i) {
-    const std::uint32_t a = random.Below(ranks), b = (a + 1 + random.Below(ranks - 1)) % ranks;
-    if (random.Below(3) == 0) {
-      add(a, GoalOp::Kind::kCalc, 0, 0);
-    } else {
-      const std::uint32_t tag = i % tags;
-      add(a, GoalOp::Kind::kSend, b, tag);
-      add(b, GoalOp::Kind::kRecv, a, tag);
-    }
-  }
-  return w;
-}
-
 TEST(TraceReplay, RandomTracesAddUpAndDoNotDependOnWhereRanksLive) {
   PERCS_TRACE_SEED();
   RandomStream random(test::Seed(), "replay");
   int done = 0;
   for (int i = 0; i < 300; ++i) {
-    TraceWorkload w = RandomTrace(random, 2 + random.Below(6), 60, i % 2 ? 60 : 3);
+    TraceWorkload w = test::RandomTrace(random, 2 + random.Below(6), 60, i % 2 ? 60 : 3);
     LogGp network;
     network.latency = (1 + random.Below(40)) * 25 * kNanosecond;
     network.picoseconds_per_byte = random.Below(2) * 1000.0;

@@ -185,11 +185,11 @@ TEST_F(StateStoreTest, OtherVersionsAreRefusedWhereTheyMatter) {
               HasSubstr("run 3 is in progress, started by model 0; this software has model"));
   Execute("UPDATE run SET state = 'finished'");
   EXPECT_TRUE(OpenAndLoad().ok()) << "nothing to go on with";
-  Execute("UPDATE meta SET value = '5' WHERE key = 'format'");
+  Execute("UPDATE meta SET value = '6' WHERE key = 'format'");
   const absl::Status status = OpenAndLoad();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr("has format 5, and this software reads formats up to 4"));
+              HasSubstr("has format 6, and this software reads formats up to 5"));
 }
 
 TEST_F(StateStoreTest, DatabasesOfEarlierFormatsAreRead) {

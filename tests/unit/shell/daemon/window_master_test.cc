@@ -204,6 +204,48 @@ TEST(WindowMasterTest, EachRunsAsFarAsNobodyCanReachIt) {
   EXPECT_EQ(master.windows(), 3);
 }
 
+v1::WindowReport Reaches(Time next, Time earliest_output) {
+  v1::WindowReport report = Report(next);
+  report.set_earliest_output(earliest_output);
+  return report;
+}
+
+TEST(WindowMasterTest, OneThatReachesNobodyForLongLetsTheOthersRun) {
+  WindowMaster before(3, kLookahead, kCrossing);
+  EXPECT_TRUE(before.OnReport(0, Reaches(0, 900'000)).ok());
+  EXPECT_TRUE(before.OnReport(1, Report(50'000)).ok());
+  EXPECT_TRUE(before.OnReport(2, Report(200'000)).ok());
+  EXPECT_THAT(before.Open(1'000'000), ElementsAre(0, 1));
+  EXPECT_EQ(before.now(), 0) << "where the earliest event is";
+  EXPECT_EQ(before.window_end(0), 50'000 + kCrossing);
+  EXPECT_EQ(before.window_end(1), 200'000 + kCrossing);
+  EXPECT_TRUE(before.OnReport(1, Reaches(300'000, 800'000)).ok());
+  v1::SavedMaster saved;
+  before.Save(&saved);
+  WindowMaster master(3, kLookahead, kCrossing);
+  ASSERT_TRUE(master.Restore(saved).ok());
+  EXPECT_TRUE(master.OnReport(0, Reaches(600'000, 700'000)).ok());
+  EXPECT_THAT(master.Continue(), ElementsAre(2));
+  EXPECT_EQ(master.window_end(2), 700'000);
+  EXPECT_TRUE(master.OnReport(2, Report(kNever)).ok());
+  EXPECT_THAT(master.Continue(), ElementsAre(0, 1));
+  EXPECT_EQ(master.window_end(0), 800'000);
+  EXPECT_EQ(master.window_end(1), 700'000);
+}
+
+// What it has said is about what it has.
+TEST(WindowMasterTest, WhatArrivesIsAnsweredAtOnce) {
+  WindowMaster master(2, kLookahead, kCrossing);
+  EXPECT_TRUE(master.OnReport(0, Reaches(500'000, 900'000)).ok());
+  EXPECT_TRUE(master.OnReport(1, Sent(350'000, 0, 1, 300'000)).ok());
+  EXPECT_THAT(master.Open(1'000'000), ElementsAre(0, 1));
+  EXPECT_EQ(master.window_end(1), 300'000 + kCrossing);
+  EXPECT_TRUE(master.OnReport(1, Report(kNever)).ok());
+  EXPECT_TRUE(master.OnReport(0, Reaches(500'000, 900'000)).ok());
+  master.Wake(0, 400'000);
+  EXPECT_THAT(master.Continue(), ElementsAre(0));
+}
+
 // It has stopped there because an answer to what it had sent might come.
 TEST(WindowMasterTest, WhatArrivesAfterAProcessHasStoppedIsInTime) {
   WindowMaster master(2, kLookahead, kCrossing);
@@ -291,6 +333,9 @@ TEST(WindowMasterTest, ReportsThatCannotBeAreRefused) {
   unsorted.add_waits_for(1);
   unsorted.add_waits_for(0);
   EXPECT_THAT(message(unsorted), HasSubstr("out of order"));
+  EXPECT_THAT(message(Reaches(50'000, 124'999)),
+              HasSubstr("process 0 reports that it reaches others at 124.999ns; not before a "
+                        "crossing of 75ns after its next event at 50ns"));
   v1::WindowReport uneven = Sent(0, 1, 1, 100'000);
   uneven.add_batches(2);
   EXPECT_THAT(message(uneven),

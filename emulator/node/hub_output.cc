@@ -1,0 +1,64 @@
+// How soon a hub reaches another process (docs/protocol.md "Windows"): its earliest output time.
+#include <algorithm>
+
+#include "emulator/node/hub.h"
+
+namespace percs {
+namespace {
+
+bool IsOfMessages(const PacketHeader& header) {
+  return header.kind == PacketKind::kData || header.kind == PacketKind::kAck;
+}
+
+}  // namespace
+
+// Each event leads to nothing elsewhere before a delay, which depends on what the event is about.
+// What waits for another packet, a link or the HFI moves on with an event of its own. What waits
+// for credits does not: hence the REQUIRES of stalled outputs.
+Time Hub::EarliestOutput(const OutputDelays& delays, absl::FunctionRef<bool(NodeId)> here) const {
+  const Time next = next_time();
+  const std::optional<SendBound> sends = workload_ ? workload_->NextSend() : std::nullopt;
+  if (!sends || windows_ || clock_ || congestion_) return next + delays.any;
+  // Routes to these are of one link, which is in this process.
+  const Topology& topology = *context_.topology;
+  const auto near = [&](NodeId node) {
+    return here(node) && topology.supernode_of(node) == topology.supernode_of(context_.node);
+  };
+  // A packet that is sent is in the ISR when its last flit is.
+  const Time sent = context_.parameters->hfi.flit_time + delays.flit;
+  // Of what is between such hubs, only what the workload does then can leave it.
+  const Time inside = sends->reaction + sent;
+  Time earliest = sends->next + sent;
+  if (hfi_.backlog() > 0) earliest = std::min(earliest, next + sent);
+  const auto stays = [&](const Packet& packet) {
+    const PacketHeader& h = packet.header;
+    return IsOfMessages(h) && near(h.source) && near(h.destination);
+  };
+  const auto delay_of = [&](const Event& event) {
+    const auto port = static_cast<PortId>(event.key.port());
+    const bool run = event.key.event_class() == EventClass::kFlit &&
+                     event.key.detail() == static_cast<std::uint64_t>(FlitEvent::kRun);
+    if (!run) return delays.any;
+    const Packet& packet = *event.object<const Packet>();
+    if (IsHfi(port)) return stays(packet) ? inside : delays.flit;
+    // Elsewhere it returns credits, if it came from there.
+    const bool arrives = packet.segment.first == 0 && packet.header.destination == context_.node &&
+                         here(isr_.output(port).peer);
+    return arrives && stays(packet) ? inside : delays.any;
+  };
+  messages_.ForEachRetransmission([&](NodeId destination, Time at) {
+    earliest = std::min(earliest, at + (near(destination) ? inside : sent));
+  });
+  context_.queue.ForEach([&](const Event& event) {
+    const bool timer = event.key.event_class() == EventClass::kHfi &&
+                       (event.key.port() == kTask || event.key.port() == kRetransmit);
+    if (!timer) earliest = std::min(earliest, event.time + delay_of(event));
+  });
+  hfi_.ForEachDelivery([&](const Packet& packet, Time at) {
+    const Time answered = IsOfMessages(packet.header) ? sent : delays.any;
+    earliest = std::min(earliest, at + (stays(packet) ? inside : answered));
+  });
+  return std::min(earliest, kNever);
+}
+
+}  // namespace percs
