@@ -40,6 +40,7 @@ class Isr {
   Isr(NodeContext& context, IsrListener& listener);
 
   Router& router() { return router_; }
+  const Router& router() const { return router_; }
   const OutputPort& output(PortId port) const { return outputs_[port]; }
   OutputPort& output(PortId port) { return outputs_[port]; }
   // Outputs that wait for credits now.

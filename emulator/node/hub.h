@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -71,10 +72,11 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   // Without what only keeps the clock or tells of congestion.
   Time next_foreground() const { return std::min(next_instant(), hfi_.next_delivery()); }
 
-  // If nothing arrives from another process, nothing of this hub reaches one before this. `here`:
-  // whether a node is in this process. REQUIRES: hubs of PERCS with the tables that they began with
-  // and the wiring of the topology; no output in this process waits for credits.
-  Time EarliestOutput(const OutputDelays& delays, absl::FunctionRef<bool(NodeId)> here) const;
+  // If nothing arrives from another process, nothing of this hub reaches one before this. Null:
+  // with any event of this process it may, as an output waits for credits, say. `here`: whether a
+  // node is in this process. REQUIRES: a topology of supernodes, of which no hub was lost.
+  std::optional<Time> EarliestOutput(const OutputDelays& delays,
+                                     absl::FunctionRef<bool(NodeId)> here) const;
 
   // Calls f(port, packet) for packets that arrive or have been injected there before `end`, as far
   // as that is known.

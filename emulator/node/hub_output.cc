@@ -14,12 +14,14 @@ bool IsOfMessages(const PacketHeader& header) {
 
 // Each event leads to nothing elsewhere before a delay, which depends on what the event is about.
 // What waits for another packet, a link or the HFI moves on with an event of its own. What waits
-// for credits does not: hence the REQUIRES of stalled outputs.
-Time Hub::EarliestOutput(const OutputDelays& delays, absl::FunctionRef<bool(NodeId)> here) const {
-  const Time next = next_time();
+// for credits moves on with one of another hub.
+std::optional<Time> Hub::EarliestOutput(const OutputDelays& delays,
+                                        absl::FunctionRef<bool(NodeId)> here) const {
   const std::optional<SendBound> sends = workload_ ? workload_->NextSend() : std::nullopt;
-  if (!sends || windows_ || clock_ || congestion_) return next + delays.any;
-  // Routes to these are of one link, which is in this process.
+  if (!sends || windows_ || clock_ || congestion_) return std::nullopt;
+  if (isr_.stalled_outputs() > 0) return std::nullopt;
+  // Routes to near hubs are of one link, which is in this process, until there are other tables.
+  if (isr_.router().epoch() > 1 || isr_.any_swapped()) return std::nullopt;
   const Topology& topology = *context_.topology;
   const auto near = [&](NodeId node) {
     return here(node) && topology.supernode_of(node) == topology.supernode_of(context_.node);
@@ -29,7 +31,7 @@ Time Hub::EarliestOutput(const OutputDelays& delays, absl::FunctionRef<bool(Node
   // Of what is between such hubs, only what the workload does then can leave it.
   const Time inside = sends->reaction + sent;
   Time earliest = sends->next + sent;
-  if (hfi_.backlog() > 0) earliest = std::min(earliest, next + sent);
+  if (hfi_.backlog() > 0) earliest = std::min(earliest, next_time() + sent);
   const auto stays = [&](const Packet& packet) {
     const PacketHeader& h = packet.header;
     return IsOfMessages(h) && near(h.source) && near(h.destination);

@@ -264,9 +264,6 @@ class Fabric {
   EdgeNode* BladeAt(NodeId node) const {
     return topology_.is_blade(node) ? blades_[node - topology_.hubs()] : nullptr;
   }
-  // Packets between hubs of this process are where a plan without failures would have them, and
-  // none waits for credits.
-  bool Undisturbed() const;
   Time ManagementNext() const;
   WorkLeft ManagementLeft() const;
   // The next step of a part. Whether there is another one.

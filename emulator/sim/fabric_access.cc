@@ -109,27 +109,19 @@ Time Fabric::NextForegroundTime() const {
   return next;
 }
 
-bool Fabric::Undisturbed() const {
-  if (topology_.graph() || !losses().lost().empty()) return false;
-  return std::all_of(local_.begin(), local_.end(), [](Hub* hub) {
-    const Isr& isr = hub->isr();
-    return hub->isr().router().epoch() == 1 && isr.stalled_outputs() == 0 && !isr.any_swapped();
-  });
-}
-
 Time Fabric::EarliestOutput() const {
-  const Time at_once = NextEventTime() + crossing();
-  if (!Undisturbed()) return std::min(at_once, kNever);
-  Time earliest = ManagementNext() + crossing();
-  for (EdgeNode* blade : local_blades_)
-    earliest = std::min(earliest, blade->next_time() + crossing());
+  const Time at_once = std::min(NextEventTime() + crossing(), kNever);
+  if (topology_.graph() || !losses().lost().empty()) return at_once;
   const OutputDelays delays{crossing_.time, crossing_.flit};
   const auto here = [this](NodeId node) { return HubAt(node) != nullptr; };
+  Time earliest = std::min(ManagementNext() + crossing(), kNever);
   for (const Hub* hub : local_) {
+    const std::optional<Time> output = hub->EarliestOutput(delays, here);
+    if (!output) return at_once;
+    earliest = std::min(earliest, *output);
     if (earliest <= at_once) break;
-    earliest = std::min(earliest, hub->EarliestOutput(delays, here));
   }
-  return std::min(earliest, kNever);
+  return earliest;
 }
 
 Outbox& Fabric::outbox(std::uint32_t process) {
