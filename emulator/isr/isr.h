@@ -100,7 +100,6 @@ class Isr {
   // `generation`.
   void BeginGeneration(PortId port, std::uint32_t generation);
   bool swapped(PortId port) const { return (swapped_ & PortBit(port)) != 0; }
-  bool any_swapped() const { return swapped_ != 0; }
   void ResetArbiters();
   // What goes wrong on the link of this port, all in all (B.8); of lanes and latency in the
   // direction in which this hub sends, or in the other one.

@@ -20,8 +20,9 @@ std::optional<Time> Hub::EarliestOutput(const OutputDelays& delays,
   const std::optional<SendBound> sends = workload_ ? workload_->NextSend() : std::nullopt;
   if (!sends || windows_ || clock_ || congestion_) return std::nullopt;
   if (isr_.stalled_outputs() > 0) return std::nullopt;
-  // Routes to near hubs are of one link, which is in this process, until there are other tables.
-  if (isr_.router().epoch() > 1 || isr_.any_swapped()) return std::nullopt;
+  // With the first tables, routes to near hubs are of one link, which is in this process. After a
+  // fault, a packet may lead to an alert.
+  if (isr_.router().epoch() > 1 || faults_) return std::nullopt;
   const Topology& topology = *context_.topology;
   const auto near = [&](NodeId node) {
     return here(node) && topology.supernode_of(node) == topology.supernode_of(context_.node);
@@ -43,10 +44,8 @@ std::optional<Time> Hub::EarliestOutput(const OutputDelays& delays,
     if (!run) return delays.any;
     const Packet& packet = *event.object<const Packet>();
     if (IsHfi(port)) return stays(packet) ? inside : delays.flit;
-    // Elsewhere it returns credits, if it came from there.
-    const bool arrives = packet.segment.first == 0 && packet.header.destination == context_.node &&
-                         here(isr_.output(port).peer);
-    return arrives && stays(packet) ? inside : delays.any;
+    // What came from elsewhere returns credits. Later runs of a packet do not say where it is from.
+    return packet.segment.first == 0 && stays(packet) ? inside : delays.any;
   };
   messages_.ForEachRetransmission([&](NodeId destination, Time at) {
     earliest = std::min(earliest, at + (near(destination) ? inside : sent));
