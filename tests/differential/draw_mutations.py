@@ -44,6 +44,8 @@ PARTS = {
     "codec": Part("daemon/link/codec.cc", "shell_test", "Codec*"),
     "state_store": Part("daemon/controller/store/state_store.cc", "shell_test", "StateStore*"),
     "loss_watch": Part("daemon/controller/members/loss_watch.cc", "shell_test", "LossWatch*"),
+    "output": Part("emulator/node/hub_output.cc emulator/sim/lookahead.cc", "emulator_test",
+                   "EarliestOutput*:Lookahead*"),
     "window_policy": Part("daemon/controller/run/window_master.cc", "shell_test", "WindowMaster*"),
     "sessions": Part("daemon/stream/session.h", "shell_test", "Session*"),
     "matching": Part("client/mpi/matching.cc client/mpi/flows.cc", "mpi_test", "*"),
