@@ -21,7 +21,7 @@ absl::Status WindowMaster::OnReport(std::uint32_t process, const v1::WindowRepor
   State& state = states_[process];
   state.next_event = report.next_event();
   state.output =
-      report.has_earliest_output() ? report.earliest_output() : report.next_event() + crossing_;
+      report.has_earliest_output() ? report.earliest_output() : AtOnce(report.next_event());
   state.next_foreground =
       report.has_next_foreground() ? report.next_foreground() : report.next_event();
   state.waits_for.assign(report.waits_for().begin(), report.waits_for().end());
@@ -68,7 +68,7 @@ absl::Status WindowMaster::Check(std::uint32_t process, const v1::WindowReport& 
         "already {}",
         process, to, FormatTime(arrival), FormatTime(states_[to].clock)));
   }
-  if (report.has_earliest_output() && report.earliest_output() < report.next_event() + crossing_) {
+  if (report.has_earliest_output() && report.earliest_output() < AtOnce(report.next_event())) {
     return absl::InvalidArgumentError(fmt::format(
         "process {} reports that it reaches others at {}; not before a crossing of {} after its "
         "next event at {}",
@@ -296,7 +296,7 @@ absl::Status WindowMaster::Restore(const v1::SavedMaster& saved) {
     State& s = states_[i];
     s.next_event = p.next_event();
     s.next_foreground = p.next_foreground();
-    s.output = p.has_earliest_output() ? p.earliest_output() : s.next_event + crossing_;
+    s.output = p.has_earliest_output() ? p.earliest_output() : AtOnce(s.next_event);
     s.arrival = p.arrival();
     s.wake = p.has_wake() ? p.wake() : kNever;
     for (int n = 0; n < p.needed_peers_size(); ++n) {

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace percs {
 namespace {
 
@@ -244,6 +246,14 @@ TEST(WindowMasterTest, WhatArrivesIsAnsweredAtOnce) {
   EXPECT_TRUE(master.OnReport(0, Reaches(500'000, 900'000)).ok());
   master.Wake(0, 400'000);
   EXPECT_THAT(master.Continue(), ElementsAre(0));
+}
+
+TEST(WindowMasterTest, ANextEventBeyondAllTimeIsNone) {
+  WindowMaster master(2, kLookahead, kCrossing);
+  EXPECT_TRUE(master.OnReport(0, Report(std::numeric_limits<Time>::max())).ok());
+  EXPECT_TRUE(master.OnReport(1, Report(0)).ok());
+  EXPECT_THAT(master.Open(1'000'000), ElementsAre(1));
+  EXPECT_EQ(master.window_end(1), 1'000'000);
 }
 
 // It has stopped there because an answer to what it had sent might come.
